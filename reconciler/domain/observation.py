@@ -1,8 +1,9 @@
 """What a status read showed.
 
-An observation is the only evidence that moves an operation after its creation (design: "a webhook is a
-hint"). This module holds the closed list of meanings a read can have; `providers.interpret` maps a
-provider's answer to one, `decide` maps it to a transition. Pure values; nothing here reads a clock.
+An observation is the only evidence that moves an operation after its creation (design: "a webhook
+is a hint"). This module holds the closed list of meanings a read can have; `providers.interpret`
+maps a provider's answer to one, `decide` maps it to a transition. Pure values; nothing here reads a
+clock.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ class Meaning(StrEnum):
     CANCELLED = "cancelled"
     #: The provider answered that it knows no such job (404 or the profile's equivalent).
     NOT_FOUND = "not_found"
-    #: The provider asked us to come back later (429, 503 with Retry-After): it says nothing of the job.
+    #: The provider asked us to come back later (429, 503 with Retry-After): it says nothing of the
+    #: job.
     THROTTLED = "throttled"
     #: No answer, or one that cannot be read as a status (401, HTML, bad JSON, unknown state word).
     UNREADABLE = "unreadable"
@@ -31,13 +33,14 @@ class Meaning(StrEnum):
 class Observation:
     """One status read: what was asked, what came back, what it means.
 
-    Instants are integer milliseconds since the epoch. `detail` is a stable slug that says why a read was
-    unreadable (`http_401`, `not_json`, `unknown_state`, `connect_failed`, ...) or `None`.
+    Instants are integer milliseconds since the epoch. `detail` is a stable slug that says why a
+    read was unreadable (`http_401`, `not_json`, `unknown_state`, `connect_failed`, ...) or `None`.
     """
 
     meaning: Meaning
     fetched_at: int
-    #: The provider's own word for the state, verbatim, at most 200 characters; `None` when unreadable.
+    #: The provider's own word for the state, verbatim, at most 200 characters; `None` when
+    #: unreadable.
     remote_state: str | None = None
     #: The job id that the answer carried, when the profile says where it stands.
     remote_job_id: str | None = None

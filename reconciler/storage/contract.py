@@ -1,0 +1,291 @@
+"""What an engine promises: one Protocol a role, each method one atomic step named for its intent.
+
+Rules. A method either happened completely and durably or not at all. Expected outcomes are values;
+`StorageUnavailableError` is the only exception. `now` is a parameter (milliseconds; an engine with
+a clock of its own takes 0 for "the server's"). No SQL, keys or connections in a signature; no
+default bodies; no common base class. The conformance suite in `tests/conformance/storage` is this
+contract as code and runs against every engine.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from reconciler.domain.decide import Decision, Read
+from reconciler.domain.event import ConflictEvidence, Event, NewEvent, Refusal, Scope
+from reconciler.domain.lease import Claimed, Lease
+from reconciler.domain.operation import Operation, State, Transition
+from reconciler.domain.token import NewToken, Token
+
+# ---------------------------------------------------------------- outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A new event; `operation_id` is `None` where none is known for it (it is parked)."""
+
+    event_id: str
+    operation_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """Key and content are known: `event_id` is the first one's, `seen` counts all of them."""
+
+    event_id: str
+    seen: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """The key is known with other content: the first one stands, this one is kept as evidence."""
+
+    event_id: str
+    conflict_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A new operation, with the events that had arrived before it."""
+
+    operation: Operation
+    parked_events: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyRegistered:
+    """The job (or the client reference) belongs to this operation already."""
+
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The decision stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseLost:
+    """Another worker owns the operation now; nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """The operation changed since it was decided on; nothing was written, the lease stands."""
+
+
+# ---------------------------------------------------------------- questions
+
+
+@dataclass(frozen=True, slots=True)
+class EventQuery:
+    """A page of events, newest first; `before` is the last page's smallest `seq`."""
+
+    scope: Scope | None = None
+    source: str | None = None
+    event_type: str | None = None
+    operation_id: str | None = None
+    #: Only events that name a job for which no operation is known.
+    parked: bool = False
+    before: int | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalQuery:
+    """A page of refusals, newest first."""
+
+    scope: Scope | None = None
+    source: str | None = None
+    reason: str | None = None
+    before: str | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class OperationQuery:
+    """A page of operations, newest first. `before` is the last page's smallest operation id."""
+
+    scope: Scope | None = None
+    profile: str | None = None
+    states: tuple[State, ...] = ()
+    remote_job_id: str | None = None
+    client_reference: str | None = None
+    before: str | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalCount:
+    """How often a source refused for a reason in a minute; `digest` chains what was refused."""
+
+    scope: Scope
+    source: str
+    reason: str
+    minute_at: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """A numbered entry; indices start at 0 and have no gap."""
+
+    index: int
+    at: int
+    entry: bytes
+
+
+# ---------------------------------------------------------------- roles
+
+
+class Inbox(Protocol):
+    """The gateway's side: what arrived."""
+
+    async def record(
+        self, event: NewEvent, conflict_id: str, now: int
+    ) -> Recorded | Duplicate | Conflict:
+        """Store the event, claim its key, write the journal and make the read due, in one step.
+
+        A known key with the same content counts as seen once more (that write, too, is durable)
+        and, where no provider's id stands behind the key, makes a read due again; with other
+        content it is kept as evidence under `conflict_id` and makes a read due. An event finds its
+        operation by profile and remote job id, else client reference, inside its scope. A read that
+        is due already stays one read.
+        """
+
+    async def refuse(self, refusals: Sequence[Refusal], now: int) -> None:
+        """Count each refusal by source, reason and minute; keep the first few of each whole."""
+
+
+class Events(Protocol):
+    """Reading what arrived."""
+
+    async def get(self, event_id: str) -> Event | None:
+        """Return the event."""
+
+    async def body(self, event_id: str) -> bytes | None:
+        """Return the raw body."""
+
+    async def page(self, query: EventQuery) -> list[Event]:
+        """Return a page, newest first."""
+
+    async def conflicts(self, event_id: str) -> list[ConflictEvidence]:
+        """Return the conflicts with the event, oldest first."""
+
+    async def refusals(self, query: RefusalQuery) -> list[Refusal]:
+        """Return a page of kept refusals, newest first."""
+
+    async def refusal_counts(self, since_at: int) -> list[RefusalCount]:
+        """Return the counts of all minutes from `since_at` on."""
+
+
+class Operations(Protocol):
+    """The record of each operation."""
+
+    async def register(
+        self, operation: Operation, cause: Transition, now: int
+    ) -> Registered | AlreadyRegistered:
+        """Store an operation that runs already, with its first line of history; a read is due.
+
+        Events parked for its job are attached in the same step. Unique are, within scope and
+        profile, the remote job id and the client reference.
+        """
+
+    async def get(self, operation_id: str) -> Operation | None:
+        """Return the operation."""
+
+    async def page(self, query: OperationQuery) -> list[Operation]:
+        """Return a page, newest first."""
+
+    async def history(self, operation_id: str) -> list[Transition]:
+        """Return the lines in the order they were written."""
+
+    async def observations(self, operation_id: str) -> list[Read]:
+        """Return every status read in the order they were written."""
+
+
+class Work(Protocol):
+    """Due work and the right to do it."""
+
+    async def claim(
+        self, worker: str, lease_ids: Sequence[str], ttl_ms: int, now: int
+    ) -> list[Claimed]:
+        """Take the most overdue work that nobody holds, at most one operation a lease id.
+
+        Each claim raises the operation's fence. Work whose lease has ended counts as held by
+        nobody.
+        """
+
+    async def renew(self, lease: Lease, ttl_ms: int, now: int) -> Lease | LeaseLost:
+        """Hold on longer, if still held."""
+
+    async def release(self, lease: Lease, due_at: int, now: int) -> None:
+        """Give work back undone, due at `due_at`; nothing happens if the lease was lost."""
+
+    async def commit(
+        self, lease: Lease, decision: Decision, now: int
+    ) -> Committed | LeaseLost | Stale:
+        """Write state, history, observation, journal, next due time, and end the lease; or nothing.
+
+        If a hint arrived since the claim, a read stays due at `decision.not_before_at`.
+        """
+
+    async def wait(self, timeout_s: float) -> None:
+        """Return when new work may have become due, or after `timeout_s`; never an error."""
+
+    async def next_due_at(self, now: int) -> int | None:
+        """Return when work is due next or a lease on it ends; `None` if there is none."""
+
+
+class Journal(Protocol):
+    """The log of everything that happened."""
+
+    async def page(self, after_index: int, limit: int) -> list[JournalEntry]:
+        """Return entries with a greater index, in order; -1 is before the first."""
+
+    async def size(self) -> int:
+        """Return how many entries there are."""
+
+
+class Tokens(Protocol):
+    """Who may call the API. Only digests are stored."""
+
+    async def create(self, token: NewToken, now: int) -> None:
+        """Store the token and its journal entry."""
+
+    async def find(self, digest: bytes) -> Token | None:
+        """Return the token with the digest, revoked and expired ones too."""
+
+    async def page(self) -> list[Token]:
+        """Return all tokens, newest first."""
+
+    async def revoke(self, token_id: str, actor: str, now: int) -> Token | None:
+        """Revoke the token, once, with its journal entry; `None` if there is no such token."""
+
+
+class Upkeep(Protocol):
+    """What keeps a ledger healthy."""
+
+    async def probe(self, now: int) -> None:
+        """Do a durable write of no meaning, to prove that one can be done."""
+
+    async def seal_refusals(self, before_at: int, now: int) -> int:
+        """Write a journal entry for each count of a minute before `before_at` without one."""
+
+    async def trim_refusals(self, keep: int, now: int) -> int:
+        """Delete the oldest kept refusals beyond `keep`, some at a time; return how many went."""
+
+
+class Store(Protocol):
+    """All roles of one open ledger. Only composition roots name it; others ask for a role."""
+
+    inbox: Inbox
+    events: Events
+    operations: Operations
+    work: Work
+    journal: Journal
+    tokens: Tokens
+    upkeep: Upkeep
+
+    async def close(self) -> None:
+        """Finish what was accepted, then close."""
