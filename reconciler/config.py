@@ -29,8 +29,9 @@ _REFERENCE = re.compile(r"(env|file|cred):(.+)", re.DOTALL)
 def check_secret_reference(text: str) -> str:
     """Return `text` if it is a reference; `ValueError` (without the text: it may be the secret)."""
     if _REFERENCE.fullmatch(text) is None:
-        raise ValueError("must be a reference, env:NAME, file:PATH or cred:NAME, never the secret
-        itself")
+        raise ValueError(
+            "must be a reference, env:NAME, file:PATH or cred:NAME, never the secret itself"
+        )
     return text
 
 
@@ -78,7 +79,7 @@ SecretReference = Annotated[str, AfterValidator(check_secret_reference)]
 
 
 class Section(BaseModel):
-    """A table of the configuration: unknown keys are refused, nothing is coerced, nothing changes later."""
+    """A table of the configuration: no unknown keys, no coercion, no change later."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -153,7 +154,8 @@ def _explain(section: Any, item: Any) -> str:
     # The input is left out on purpose: it may be a secret in the wrong place.
     key = ".".join(str(part) for part in item["loc"])
     if item["type"] == "extra_forbidden":
-        return f"unknown key {key}{suggest(str(item['loc'][-1]), _fields(section, item['loc'][:-1]))}"
+        known = _fields(section, item["loc"][:-1])
+        return f"unknown key {key}{suggest(str(item['loc'][-1]), known)}"
     if item["type"] == "missing":
         return f"{key} is required"
     return f"{key}: {item['msg'].removeprefix('Value error, ')}"
