@@ -1,0 +1,200 @@
+"""The whole configuration: the gateway's sections, joined with the reconciler's.
+
+Read from one TOML file; `VOUCHBACK_SECTION__KEY` variables override single values. Every mistake is
+reported with file, key and a suggestion before anything starts. Sources are made here: preset, keys
+and correlation, compiled once, so that the hot path only looks them up.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from reconciler.config import (
+    ConfigError,
+    EgressSection,
+    Mode,
+    Name,
+    ProfileSection,
+    SecretReference,
+    Section,
+    StorageSection,
+    WorkerSection,
+    suggest,
+    validate,
+)
+
+SEARCH = ("./vouchback.toml", "/etc/vouchback/config.toml")
+#: Variables that are not overrides of the configuration.
+OTHER_VARIABLES = ("VOUCHBACK_CONFIG", "VOUCHBACK_URL", "VOUCHBACK_TOKEN")
+_LISTEN = r"^(\[[0-9a-fA-F:.]+\]|[^:\[\]/\s]+):\d{1,5}$"
+
+
+class PublicSection(Section):
+    """`[public]`: the listener that providers reach; it serves `/in/{source}` and nothing else."""
+
+    listen: str = Field("127.0.0.1:8080", pattern=_LISTEN)
+    #: The address that providers were given, without a path. Signed URLs are checked against it,
+    #: never against what Host or X-Forwarded headers say.
+    url: str = Field("http://127.0.0.1:8080", pattern=r"^https?://[^/\s?#@]+$")
+
+
+class InternalSection(Section):
+    """`[internal]`: the listener for the API and health; keep it inside."""
+
+    listen: str = Field("127.0.0.1:8081", pattern=_LISTEN)
+
+
+class LimitsSection(Section):
+    """`[limits]`: what one request and one peer may cost."""
+
+    body_bytes_max: int = Field(1 << 20, ge=1)
+    header_bytes_max: int = Field(32 << 10, ge=1024)
+    header_count_max: int = Field(100, ge=8)
+    #: From the first byte to the end of the headers, and from there to the end of the body.
+    header_timeout_s: float = Field(10, gt=0)
+    body_timeout_s: float = Field(20, gt=0)
+    #: Longer than the idle time of a proxy in front, or a reused connection is a lost event.
+    keep_alive_s: float = Field(75, gt=0)
+    connections_max: int = Field(2048, ge=1)
+    connections_per_peer_max: int = Field(1024, ge=1)
+    #: The longest a provider waits for its acknowledgement before it is told to come back (503).
+    acknowledge_s: float = Field(5, gt=0)
+    #: How long a stopping process may finish what it accepted.
+    shutdown_s: float = Field(30, gt=0)
+    #: Refused requests that are kept whole; older ones go. Counts are kept apart.
+    refusals_kept: int = Field(10_000, ge=0)
+
+
+class KeySection(Section):
+    """One key of a source; instants are RFC 3339 dates of the TOML kind."""
+
+    id: Name
+    secret: SecretReference
+    not_before: Any = None
+    not_after: Any = None
+
+
+class SourceSection(Section):
+    """`[sources.NAME]`: one configured sender, reached at `/in/NAME`."""
+
+    preset: str | None = None
+    #: A signature scheme of your own, in the words of a preset, instead of `preset`.
+    scheme: dict[str, Any] | None = None
+    project: Name = "default"
+    mode: Mode = "live"
+    keys: tuple[KeySection, ...] = ()
+    #: Whose job API confirms the events, and where an event names its job.
+    profile: Name | None = None
+    job_id: str | None = None
+    client_reference: str | None = None
+    body_bytes_max: int | None = Field(None, ge=1)
+    #: How long an event key is remembered; at least what the scheme needs.
+    memory_days: int | None = Field(None, ge=1)
+
+
+class LogSection(Section):
+    """`[log]`."""
+
+    format: str = Field("auto", pattern=r"^(auto|json|console)$")
+    level: str = Field("info", pattern=r"^(debug|info|warning|error)$")
+
+
+class Settings(Section):
+    """The file as it is written."""
+
+    storage: StorageSection = StorageSection()
+    public: PublicSection = PublicSection()
+    internal: InternalSection = InternalSection()
+    limits: LimitsSection = LimitsSection()
+    worker: WorkerSection = WorkerSection()
+    egress: EgressSection = EgressSection()
+    log: LogSection = LogSection()
+    sources: dict[Name, SourceSection] = Field(default_factory=dict)
+    profiles: dict[Name, ProfileSection] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A checked configuration and where it came from."""
+
+    settings: Settings
+    #: The file, or `None` where only defaults and variables count.
+    file: Path | None
+    #: Relative paths start here.
+    folder: Path
+
+    def ledger(self) -> Path:
+        """Return the ledger's file."""
+        return self.settings.storage.path(self.folder)
+
+    def data_folder(self) -> Path:
+        """Return the folder of the ledger, the first token and what else the product keeps."""
+        return self.ledger().parent
+
+
+def load_config(path: Path | None = None) -> Config:
+    """Return the configuration of `path`, `$VOUCHBACK_CONFIG`, the usual places or the defaults.
+
+    `ConfigError` names every mistake.
+    """
+    file = find_file(path)
+    table: dict[str, Any] = {}
+    if file is not None:
+        table = _read(file)
+    where = str(file) if file else "defaults"
+    settings = validate(Settings, override(table, os.environ), where)
+    folder = file.parent if file else Path()
+    return Config(settings, file, folder.absolute())
+
+
+def find_file(path: Path | None) -> Path | None:
+    """Return the file to read; one that was named must exist."""
+    variable = os.environ.get("VOUCHBACK_CONFIG")
+    named = path or (Path(variable) if variable else None)
+    if named is not None:
+        if not named.is_file():
+            raise ConfigError(f"{named}: there is no such file")
+        return named
+    return next((found for text in SEARCH if (found := Path(text)).is_file()), None)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{file}: {error}") from None
+
+
+def override(table: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the table with `VOUCHBACK_SECTION__KEY` variables laid over it."""
+    result = {
+        name: dict(value) if isinstance(value, dict) else value for name, value in table.items()
+    }
+    single = {
+        f"VOUCHBACK_{section}__{key}".upper(): (section, key)
+        for section, field in Settings.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+        for key in field.annotation.model_fields
+    }
+    for name, text in environ.items():
+        if not name.startswith("VOUCHBACK_") or name in OTHER_VARIABLES:
+            continue
+        if name not in single:
+            near = suggest(name, [*single, *OTHER_VARIABLES])
+            raise ConfigError(f"environment: unknown variable {name}{near}")
+        section, key = single[name]
+        result.setdefault(section, {})[key] = _value(text)
+    return result
+
+
+def _value(text: str) -> Any:
+    """Read a variable as TOML would; what is no TOML value is text."""
+    try:
+        return tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        return text
