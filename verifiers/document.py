@@ -1,0 +1,121 @@
+"""The body as JSON, read with suspicion.
+
+The signature proves who wrote these bytes, not that two readers understand them alike. So a body
+gives a value only when there is one way to read it: UTF-8, no key twice in one object (exactly or
+but for its case), no NaN, bounded size and depth. Numbers keep their text, so no digit is lost.
+Reading never raises; a body that cannot be read has a state that says why.
+
+It does not validate the payload and it does not follow references.
+"""
+
+from enum import StrEnum
+from itertools import accumulate
+from json import JSONDecoder
+from re import DOTALL
+from re import compile as compile_pattern
+from typing import Any, NoReturn
+
+# A parse holds the event loop: this bounds it to some tens of milliseconds.
+BYTES_MAX = 4 * 1024 * 1024
+# Far below the interpreter's recursion limit, so that the outcome is the same in every caller.
+DEPTH_MAX = 100
+
+
+class Readability(StrEnum):
+    """Whether values may be taken from a body."""
+
+    READABLE = "readable"
+    AMBIGUOUS = "ambiguous"
+    UNREADABLE = "unreadable"
+
+
+class _AmbiguousError(ValueError):
+    """A key stands twice."""
+
+
+class Document:
+    """A body that is parsed when the first value is asked for, and only then."""
+
+    __slots__ = ("_body", "_root", "_state")
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self._state: Readability | None = None
+        self._root: Any = None
+
+    @property
+    def state(self) -> Readability:
+        """Whether values may be taken from this body."""
+        if self._state is None:
+            self._state, self._root = _read(self._body)
+        return self._state
+
+    def at(self, pointer: tuple[str, ...]) -> str | None:
+        """Return the text of the string or number at an RFC 6901 pointer, else None.
+
+        `pointer` holds the unescaped reference tokens. A number is given as it is written.
+        """
+        if self.state is not Readability.READABLE:
+            return None
+        value = self._root
+        for token in pointer:
+            if isinstance(value, dict):
+                value = value.get(token)
+            elif isinstance(value, list) and _is_index(token, len(value)):
+                value = value[int(token)]
+            else:
+                return None
+        return value if isinstance(value, str) else None
+
+
+def _is_index(token: str, length: int) -> bool:
+    plain = token.isascii() and token.isdigit() and len(token) < 10  # noqa: PLR2004  # int() stays cheap
+    return plain and str(int(token)) == token and int(token) < length
+
+
+def _read(body: bytes) -> tuple[Readability, Any]:
+    if len(body) > BYTES_MAX or not _is_shallow(body):
+        return Readability.UNREADABLE, None
+    try:
+        return Readability.READABLE, _DECODER.decode(body.decode())
+    except _AmbiguousError:
+        return Readability.AMBIGUOUS, None
+    except (ValueError, RecursionError):  # not UTF-8, not JSON
+        return Readability.UNREADABLE, None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _AmbiguousError
+    names = "".join(found)
+    # Readers that ignore case (Go's, for one) fold "Status" and even the long s into "status".
+    if not (names.isascii() and names == names.lower()) and len(
+        {name.casefold() for name in found}
+    ) != len(found):
+        raise _AmbiguousError
+    return found
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = JSONDecoder(
+    object_pairs_hook=_object, parse_int=str, parse_float=str, parse_constant=_constant
+)
+
+_ESCAPE = compile_pattern(rb"\\.", DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+def _is_shallow(body: bytes) -> bool:
+    """Whether no value lies deeper than DEPTH_MAX; exact for every body that is valid JSON."""
+    if body.count(b"[") + body.count(b"{") <= DEPTH_MAX:
+        return True
+    if b"\\" in body:  # in valid JSON it stands in strings only
+        body = _ESCAPE.sub(b"", body)
+    outside = b"".join(body.split(b'"')[::2])
+    brackets = outside.translate(None, _NOT_BRACKETS)
+    return max(accumulate(map(_STEP.__getitem__, brackets)), default=0) <= DEPTH_MAX

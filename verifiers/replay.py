@@ -1,0 +1,105 @@
+"""The event key, and how long it must be remembered.
+
+A key is built from what the signature covers, because anything else is the replayer's to choose:
+
+- `id`: the id is signed (in the content, or within a signed body). The key is its raw text.
+- `digest`: no signed id, or none that can be used. SHA-256 over the signed content, field by
+  field with lengths; a timestamp that the provider re-stamps on retries is left out.
+- `weak`: the signature covers no body. Unsigned id and body digest; the event may only make a
+  read due.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Literal
+
+from verifiers.content import Field
+from verifiers.preset import Preset
+from verifiers.request import RawRequest
+
+DAY_S = 86_400
+
+# Without a signed timestamp a capture stays valid for ever; this is longer than anything retries.
+TIMELESS_MEMORY_S = 400 * DAY_S
+
+# Clocks of several machines differ a little.
+MARGIN_S = 60
+
+_ID_CHARACTERS_MAX = 255
+
+
+class ReplayMemoryError(Exception):
+    """The configured memory is shorter than replay protection needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventKey:
+    """What deduplication compares, within project, mode and source. `str()` is unambiguous."""
+
+    kind: Literal["id", "digest", "weak"]
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.text}"
+
+
+def is_usable_id(text: str) -> bool:
+    """Whether an id can be stored and shown as it is: 1 to 255 printable ASCII, no space."""
+    return (
+        0 < len(text) <= _ID_CHARACTERS_MAX
+        and text.isascii()
+        and text.isprintable()
+        and " " not in text
+    )
+
+
+def content_digest(request: RawRequest) -> bytes:
+    """Return the SHA-256 of the body: the same event key with another one is a conflict."""
+    return hashlib.sha256(request.body).digest()
+
+
+def event_key(preset: Preset, event_id: str | None, values: dict[Field, bytes]) -> EventKey:
+    """Return the key of a verified request.
+
+    `event_id` is a usable id or None; `values` holds the fields of the request, body included.
+    """
+    if not preset.body_signed:
+        unsigned = (event_id or "").encode()
+        return EventKey("weak", _digest((b"id", unsigned), (b"body", values[Field.BODY])))
+    if event_id is not None and preset.id_signed:
+        return EventKey("id", event_id)
+    fields = preset.signed.fields
+    if preset.timestamp is not None and preset.timestamp.retry_restamps:
+        fields = fields - {Field.TIMESTAMP}
+    return EventKey("digest", _digest(*((f.encode(), values[f]) for f in Field if f in fields)))
+
+
+def _digest(*named: tuple[bytes, bytes]) -> str:
+    """Hash named values with their lengths, so that no two lists of values read alike."""
+    state = hashlib.sha256()
+    for name, value in named:
+        state.update(b"%b %d\n" % (name, len(value)))
+        state.update(value)
+    return state.hexdigest()
+
+
+def memory_s(preset: Preset) -> int:
+    """Return for how many seconds an event key must be remembered, at least.
+
+    The window of a signed timestamp is open on both sides, so a capture lives as long as both
+    together; and a provider's own retry must still be seen as a duplicate.
+    """
+    if preset.timestamp is None or not preset.timestamp_signed:
+        return max(TIMELESS_MEMORY_S, preset.retry_horizon_s)
+    window_s = 2 * max(preset.timestamp.past_s, preset.timestamp.future_s) + MARGIN_S
+    return max(window_s, preset.retry_horizon_s)
+
+
+def check_memory(preset: Preset, configured_s: int) -> None:
+    """Raise ReplayMemoryError when `configured_s` is shorter than `memory_s(preset)`."""
+    needed_s = memory_s(preset)
+    if configured_s < needed_s:
+        raise ReplayMemoryError(
+            f"event keys of preset {preset.name!r} must be remembered for at least {needed_s} s,"
+            f" not {configured_s} s: a replay would be taken for a new event"
+        )
