@@ -1,4 +1,4 @@
-"""The egress guard: may this URL be called, and at which addresses?
+"""The egress guard: whether a URL may be called, and at which addresses.
 
 It decides twice. `check_url` when a URL is registered: one spelling is accepted and every other one
 is refused, so that nothing is left for two parsers to disagree on. `resolve_checked` before every
@@ -32,13 +32,16 @@ _URL = re.compile(
     r"(?P<path>/[^?#]*)?(?:\?(?P<query>[^#]*))?"
 )
 _PATH = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:/-]|%[0-9A-Fa-f]{2})*")
-_QUERY = re.compile(r"(?:[A-Za-z0-9._~!$&()*+,;=:/?-]|%[0-9A-Fa-f]{2})*")
+_QUERY = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:/?-]|%[0-9A-Fa-f]{2})*")
 _DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?=/|$)", re.IGNORECASE)
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 # A last label of digits, or of hex after 0x, makes browsers and libcs read the whole as an IPv4
 # address.
 _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
+_PORT_MAX = 65535
+_HOST_CHARACTERS_MAX = 253  # RFC 1035, section 2.3.4, without the root's dot
+_ALLOWED = re.compile(r"(?:(https?)://)?(?:\[([^\]]+)\]|([0-9./]+)):([1-9][0-9]{0,4})")
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 # Names of the inside: RFC 6761 (localhost), RFC 6762 (local), RFC 8375 (home.arpa), ICANN
 # (internal).
@@ -47,8 +50,7 @@ _LOCAL_SUFFIXES = ("localhost", "localdomain", "local", "internal", "intranet", 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """A refusal: `slug` for records and metrics, `detail` for the operator (no secrets, no
-    query)."""
+    """A refusal: `slug` for records and metrics, `detail` for the operator (no query)."""
 
     slug: str
     detail: str
@@ -56,8 +58,7 @@ class Denied:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL that passed `check_url`. `path` is the request target: path and query as they go
-    out."""
+    """A URL that passed `check_url`. `path` is path and query as they go out."""
 
     scheme: str
     host: str
@@ -87,13 +88,10 @@ class Allowed:
 
     @classmethod
     def parse(cls, text: str) -> "Allowed":
-        """`127.0.0.0/8:9000`, `[fd00::/8]:8443`, or `http://…` for plain HTTP. Raises
-        `ValueError`.""" match =
-        re.fullmatch(r"(?:(https?)://)?(?:\[([^\]]+)\]|([0-9./]+)):([1-9][0-9]{0,4})", text) if
-        match is None or int(match[4]) > 65535:  # noqa: PLR2004 - the last port
-            raise ValueError(
-                f"{text!r} is no NETWORK:PORT, such as 10.0.0.0/8:8443 or [fd00::/8]:8443"
-            )
+        """Read `10.0.0.0/8:8443`, `[fd00::/8]:8443` or `http://…`. Raises `ValueError`."""
+        match = _ALLOWED.fullmatch(text)
+        if match is None or int(match[4]) > _PORT_MAX:
+            raise ValueError(f"{text!r} is no NETWORK:PORT, such as 10.0.0.0/8:8443")
         return cls(ip_network(match[2] or match[3]), int(match[4]), match[1] or "https")
 
     def covers(self, scheme: str, address: Address, port: int) -> bool:
@@ -147,8 +145,8 @@ def check_url(url: str, policy: Policy) -> Target | Denied:
 async def resolve_checked(
     target: Target, policy: Policy, resolver: Resolver
 ) -> tuple[Address, ...] | Denied:
-    """The addresses that may be dialled for `target` right now, in the resolver's order, or a
-    denial.""" if target.address is not None:
+    """Find the addresses that may be dialled for `target` right now, in the resolver's order."""
+    if target.address is not None:
         return _judged(target, target.address, policy) or (target.address,)
     try:
         answers = await resolver(target.host, target.port)
@@ -171,7 +169,7 @@ async def resolve_checked(
 
 
 async def system_resolver(host: str, port: int) -> Sequence[str]:
-    """The operating system's look-up, off the event loop."""
+    """Ask the operating system, off the event loop."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
@@ -180,7 +178,7 @@ async def system_resolver(host: str, port: int) -> Sequence[str]:
 def _port(text: str | None, scheme: str) -> int | Denied:
     if text is None:
         return _DEFAULT_PORTS[scheme]
-    if _PORT.fullmatch(text) is None or int(text) > 65535:  # noqa: PLR2004 - the last port
+    if _PORT.fullmatch(text) is None or int(text) > _PORT_MAX:
         return Denied("bad_port", "a port is a number from 1 to 65535 without leading zeros")
     return int(text)
 
@@ -210,8 +208,8 @@ def _host_checked(host: str, scheme: str, port: int, path: str, policy: Policy) 
 
 
 def _literal(host: str) -> Address | Denied | None:
-    """The address that `host` spells canonically; `None` for a name; denied for any other
-    spelling.""" if host.startswith("["):
+    """Read an address in its usual spelling; `None` for a name; any other spelling is denied."""
+    if host.startswith("["):
         address = _parsed(host[1:-1])
         return (
             address if isinstance(address, IPv6Address) else Denied("bad_host", "no IPv6 address")
@@ -228,8 +226,7 @@ def _name_denied(host: str, policy: Policy, *, opened: bool) -> Denied | None:
     if host.endswith("."):
         return Denied("trailing_dot", "a host name without a dot at its end")
     labels = host.split(".")
-    if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):  # noqa: PLR2004 -
-    RFC 1035
+    if len(host) > _HOST_CHARACTERS_MAX or not all(_LABEL.fullmatch(label) for label in labels):
         return Denied("bad_host", "a host name of letters, digits and hyphens (IDN as xn--)")
     if host in policy.own_names:
         return Denied("own_address", f"{host} is this machine")
@@ -244,23 +241,19 @@ def _way_denied(scheme: str, port: int, policy: Policy) -> Denied | None:
     if policy.opens(scheme, port):
         return None
     if scheme != "https":
-        return Denied(
-            "scheme", "https only; plain http needs an allow-list entry (http://NETWORK:PORT)"
-        )
+        return Denied("scheme", "plain http needs an allow-list entry (http://NETWORK:PORT)")
     return None if port in policy.ports else Denied("port", f"port {port} is not allowed")
 
 
 def _judged(target: Target, address: Address, policy: Policy) -> Denied | None:
-    """Whether `target` may be dialled at `address`: ours never, allow-listed yes, then the
-    table.""" for one in (address, *embedded(address)):
+    """Judge one address of `target`: ours never, allow-listed yes, then the table."""
+    for one in (address, *embedded(address)):
         if policy.own_addresses & {(one, target.port), (one, None)}:
             return Denied("own_address", f"{address} is where we listen")
     if any(entry.covers(target.scheme, address, target.port) for entry in policy.allowed):
         return None
     if target.scheme != "https":
-        return Denied(
-            "scheme", f"plain http to {address} needs an allow-list entry (http://NETWORK:PORT)"
-        )
+        return Denied("scheme", f"plain http to {address} needs an allow-list entry")
     reason = denial(address)
     if reason is not None:
         return Denied("address", f"{target.host}: {address} is not public: {reason}")
@@ -270,7 +263,7 @@ def _judged(target: Target, address: Address, policy: Policy) -> Denied | None:
 
 
 def _parsed(text: str) -> Address | None:
-    """An address without a zone (fe80::1%eth0): a zone names an interface of ours."""
+    """Read an address without a zone (fe80::1%eth0): a zone names an interface of ours."""
     if "%" in text:
         return None
     try:

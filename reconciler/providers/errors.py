@@ -22,5 +22,4 @@ class ProviderUnavailableError(ProviderError):
 
 
 class EgressDeniedError(ProviderError):
-    """We refused to send: the address, the URL or a header is not allowed. Nothing left this
-    machine."""
+    """We refused to send: address, URL or header is not allowed. Nothing left this machine."""

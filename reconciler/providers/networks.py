@@ -1,4 +1,4 @@
-"""Which addresses an outbound call may reach: the table, and the IPv4 addresses hidden in IPv6 ones.
+"""Which addresses an outbound call may reach, IPv4 ones hidden in IPv6 ones included.
 
 `ipaddress.is_private` and `is_global` are not used: CPython 3.11 calls 64:ff9b::a9fe:a9fe, fec0::1
 and 224.0.0.1 global, and 100.64.0.1 not private. The table is explicit; each line names where it
@@ -39,7 +39,7 @@ _DENIED = {
     "203.0.113.0/24": "v4, RFC 5737: documentation",
     "224.0.0.0/4": "IANA IPv4 multicast registry, RFC 5771",
     "240.0.0.0/4": "v4, RFC 1112: reserved; broadcast at the end",
-    "::/3": "outside 2000::/3: unspecified, loopback, v4-mapped, v4-compatible, 100::/64, 64:ff9b:1::/48",
+    "::/3": "outside 2000::/3: loopback, v4-mapped, local NAT64 64:ff9b:1::/48, 100::/64",
     "2001::/23": "v6, RFC 2928: protocol assignments: Teredo, benchmarks, ORCHID",
     "2001:db8::/32": "v6, RFC 3849: documentation",
     "2002::/16": "v6, RFC 3056: 6to4",
@@ -59,8 +59,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def denial(address: Address) -> str | None:
-    """Why `address` must never be called (network and source of the rule), or `None` when it is
-    public.
+    """Say why `address` must never be called (network, source); `None` when it is public.
 
     Addresses inside the address are judged first, then the address itself.
     """
@@ -74,7 +73,7 @@ def denial(address: Address) -> str | None:
 
 
 def embedded(address: Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses that an IPv6 address carries, in every scheme that put them there."""
+    """Take out the IPv4 addresses that an IPv6 address carries, in every scheme there is."""
     if isinstance(address, IPv4Address):
         return ()
     number = int(address)
