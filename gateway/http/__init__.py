@@ -1,0 +1,1 @@
+"""The HTTP front: what reads requests off the wire, before any route sees them."""

@@ -1,0 +1,56 @@
+"""Read the whole body of a request, or say why there is none.
+
+Outcomes are values: too large and gone are things that happen, not errors. Nothing is read when
+the announced length is already too large, so a refused sender costs no memory.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class BodyTooLarge:
+    """More than `body_bytes_max`, announced or received. Answer 413 with `connection: close`."""
+
+    body_bytes_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnected:
+    """The sender went away, or was refused, before the body was complete. Nobody to answer."""
+
+
+async def read_body(
+    scope: Mapping[str, Any], receive: Receive, body_bytes_max: int
+) -> bytes | BodyTooLarge | Disconnected:
+    """Return the body, at most `body_bytes_max` bytes, joined once.
+
+    `scope` and `receive` are those of an ASGI HTTP request behind `GuardedProtocol`, which lets
+    at most one Content-Length through, and only digits.
+    """
+    if _announced_bytes(scope["headers"]) > body_bytes_max:
+        return BodyTooLarge(body_bytes_max)
+    parts: list[bytes] = []
+    received = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return Disconnected()
+        part: bytes = message.get("body", b"")
+        received += len(part)
+        if received > body_bytes_max:
+            return BodyTooLarge(body_bytes_max)
+        parts.append(part)
+        if not message.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _announced_bytes(headers: list[tuple[bytes, bytes]]) -> int:
+    """Return what Content-Length says, 0 without one (a chunked body announces nothing)."""
+    for name, value in headers:
+        if name == b"content-length":
+            return int(value)
+    return 0
