@@ -6,35 +6,31 @@ request, byte for byte; nothing is normalised.
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import Literal, get_args
 
-
-class Field(StrEnum):
-    """The fields that a template may name."""
-
-    ID = "id"
-    TIMESTAMP = "timestamp"
-    BODY = "body"
+# Plain words, not an enum: they are looked up several times for each request.
+Field = Literal["id", "timestamp", "body"]
+FIELDS: tuple[Field, ...] = get_args(Field)
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Signed content as alternating literals (bytes) and fields.
+    """Signed content: `pattern` is a bytes format with one %b for each of `fields`, in order.
 
     `id_ends_at` is the literal that follows `{id}`. An id that contains it could be cut in two
     ways ("m" + "1.x" or "m.1" + "x"), so such an id is refused.
     """
 
     text: str
-    parts: tuple[bytes | Field, ...]
-    fields: frozenset[Field]
+    pattern: bytes
+    fields: tuple[Field, ...]
     id_ends_at: bytes | None
 
     def render(self, values: dict[Field, bytes]) -> bytes:
         """Return the signed bytes."""
-        if self.parts == (Field.BODY,):
-            return values[Field.BODY]  # no copy of a large body
-        return b"".join([values[p] if isinstance(p, Field) else p for p in self.parts])
+        if self.pattern == b"%b":
+            return values[self.fields[0]]  # no copy of a large body
+        return self.pattern % tuple([values[field] for field in self.fields])
 
 
 _PIECE = re.compile(r"\{([^{}]*)\}|([^{}]+)")
@@ -42,34 +38,38 @@ _PIECE = re.compile(r"\{([^{}]*)\}|([^{}]+)")
 
 def compile_template(text: str) -> Template:
     """Return the template; ValueError with the reason for anything outside the grammar."""
-    parts: list[bytes | Field] = []
-    at = 0
+    pattern, fields, at = b"", [], 0
     while at < len(text):
         piece = _PIECE.match(text, at)
         if piece is None:
             raise ValueError("a brace stands alone")
         name, literal = piece.groups()
-        parts.append(_field(name) if literal is None else literal.encode())
+        if literal is None:
+            fields.append(_field(name))
+            pattern += b"%b"
+        else:
+            pattern += literal.encode().replace(b"%", b"%%")
         at = piece.end()
-    fields = [part for part in parts if isinstance(part, Field)]
-    if len(set(fields)) != len(fields):
-        raise ValueError("a field stands twice")
     if not fields:
         raise ValueError("no field is named")
-    return Template(text, tuple(parts), frozenset(fields), _after_id(parts))
+    if len(set(fields)) != len(fields):
+        raise ValueError("a field stands twice")
+    return Template(text, pattern, tuple(fields), _after_id(text))
 
 
 def _field(name: str) -> Field:
-    try:
-        return Field(name)
-    except ValueError:
-        raise ValueError(f"unknown field {{{name}}}") from None
+    for field in FIELDS:
+        if field == name:
+            return field
+    raise ValueError(f"unknown field {{{name}}}; known: {', '.join(FIELDS)}")
 
 
-def _after_id(parts: list[bytes | Field]) -> bytes | None:
-    if Field.ID not in parts:
+def _after_id(text: str) -> bytes | None:
+    """Return the literal after `{id}`, None when there is no id or nothing follows it."""
+    _, found, rest = text.partition("{id}")
+    if not found or not rest:
         return None
-    following = parts[parts.index(Field.ID) + 1 :][:1]
-    if following and isinstance(following[0], Field):
+    literal = rest.partition("{")[0]
+    if not literal:
         raise ValueError("{id} touches another field: where it ends would be open")
-    return following[0] if following else None  # type: ignore[return-value]  # a literal by now
+    return literal.encode()

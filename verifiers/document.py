@@ -89,10 +89,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise _AmbiguousError
     names = "".join(found)
+    if names.islower() and names.isascii():  # nothing to fold, so nothing to fall together
+        return found
     # Readers that ignore case (Go's, for one) fold "Status" and even the long s into "status".
-    if not (names.isascii() and names == names.lower()) and len(
-        {name.casefold() for name in found}
-    ) != len(found):
+    if len({name.casefold() for name in found}) != len(found):
         raise _AmbiguousError
     return found
 

@@ -7,7 +7,6 @@ signature cannot be rewritten into another that is also accepted (RFC 4648, sect
 
 import binascii
 import hmac
-from collections.abc import Callable
 from enum import StrEnum
 
 
@@ -43,15 +42,9 @@ def _decode_base64(text: bytes) -> bytes | None:
     return raw if binascii.b2a_base64(raw, newline=False) == text else None
 
 
-_DECODERS: dict[Encoding, Callable[[bytes], bytes | None]] = {
-    Encoding.HEX: _decode_hex,
-    Encoding.BASE64: _decode_base64,
-}
-
-
 def decode(encoding: Encoding, text: bytes) -> bytes | None:
     """Return the bytes that `text` stands for, or None unless it is the canonical text."""
-    return _DECODERS[encoding](text)
+    return _decode_hex(text) if encoding is Encoding.HEX else _decode_base64(text)
 
 
 def encode(encoding: Encoding, raw: bytes) -> bytes:

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from verifiers.content import Field, Template, compile_template
+from verifiers.content import Template, compile_template
 from verifiers.encoding import Encoding
 from verifiers.layout import Layout
 from verifiers.locate import Locator, Place, parse_locator
@@ -91,12 +91,12 @@ class Preset:
     @property
     def body_signed(self) -> bool:
         """Whether the signature covers the body."""
-        return Field.BODY in self.signed.fields
+        return "body" in self.signed.fields
 
     @property
     def timestamp_signed(self) -> bool:
         """Whether the signature covers the timestamp."""
-        return Field.TIMESTAMP in self.signed.fields
+        return "timestamp" in self.signed.fields
 
     @property
     def id_signed(self) -> bool:
@@ -104,7 +104,7 @@ class Preset:
         if not self.event_id:
             return False
         in_body = self.event_id[0].place is Place.BODY
-        return self.body_signed if in_body else Field.ID in self.signed.fields
+        return self.body_signed if in_body else "id" in self.signed.fields
 
 
 def preset_names() -> tuple[str, ...]:
@@ -275,7 +275,7 @@ class _Parser:
         if preset.timestamp_signed and preset.timestamp is None:
             raise self._top.error("signed", "{timestamp} needs a table [timestamp]")
         header_id = bool(preset.event_id) and preset.event_id[0].place is Place.HEADER
-        if Field.ID in preset.signed.fields and not header_id:
+        if "id" in preset.signed.fields and not header_id:
             raise self._top.error("signed", "{id} needs event.id in a header")
 
 

@@ -10,8 +10,7 @@ A key is built from what the signature covers, because anything else is the repl
 """
 
 import hashlib
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from verifiers.content import Field
 from verifiers.preset import Preset
@@ -32,8 +31,7 @@ class ReplayMemoryError(Exception):
     """The configured memory is shorter than replay protection needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventKey:
+class EventKey(NamedTuple):
     """What deduplication compares, within project, mode and source. `str()` is unambiguous."""
 
     kind: Literal["id", "digest", "weak"]
@@ -65,13 +63,20 @@ def event_key(preset: Preset, event_id: str | None, values: dict[Field, bytes]) 
     """
     if not preset.body_signed:
         unsigned = (event_id or "").encode()
-        return EventKey("weak", _digest((b"id", unsigned), (b"body", values[Field.BODY])))
+        return EventKey("weak", _digest((b"id", unsigned), (b"body", values["body"])))
     if event_id is not None and preset.id_signed:
         return EventKey("id", event_id)
-    fields = preset.signed.fields
-    if preset.timestamp is not None and preset.timestamp.retry_restamps:
-        fields = fields - {Field.TIMESTAMP}
-    return EventKey("digest", _digest(*((f.encode(), values[f]) for f in Field if f in fields)))
+    restamps = preset.timestamp is not None and preset.timestamp.retry_restamps
+    return EventKey(
+        "digest",
+        _digest(
+            *[
+                (field.encode(), values[field])
+                for field in preset.signed.fields
+                if not (restamps and field == "timestamp")
+            ]
+        ),
+    )
 
 
 def _digest(*named: tuple[bytes, bytes]) -> str:

@@ -31,10 +31,10 @@ def sign(
     for text in (event_id, event_type):
         if text is not None and not is_usable_id(text):
             raise ValueError("ids and types are 1 to 255 printable ASCII characters, no space")
-    values = {Field.BODY: body, Field.ID: event_id.encode()}
+    values: dict[Field, bytes] = {"body": body, "id": event_id.encode()}
     if preset.timestamp is not None:
-        values[Field.TIMESTAMP] = preset.timestamp.write(now)
-    if preset.signed.id_ends_at and preset.signed.id_ends_at in values[Field.ID]:
+        values["timestamp"] = preset.timestamp.write(now)
+    if preset.signed.id_ends_at and preset.signed.id_ends_at in values["id"]:
         raise ValueError(f"the id contains {preset.signed.id_ends_at.decode()!r}")
     if preset.body_required and not body:
         raise ValueError(f"{preset.name} needs a body")
@@ -43,9 +43,9 @@ def sign(
     if preset.timestamp is not None:
         place = preset.timestamp.places[0]
         if place.place is Place.SIGNATURE:
-            entries.insert(0, (place.name, values[Field.TIMESTAMP]))
+            entries.insert(0, (place.name, values["timestamp"]))
         else:
-            headers.append((place.name, values[Field.TIMESTAMP]))
+            headers.append((place.name, values["timestamp"]))
     value = compose(preset.layout, preset.prefix, entries)
     headers.append((preset.signature[0].name, value))
     return headers

@@ -61,7 +61,7 @@ def read_claim(request: RawRequest, preset: Preset, keys: KeyRing) -> Claim | Re
     signatures = _signatures(parts, preset, keys)
     if not signatures:
         return Reason.SIGNATURE_MALFORMED
-    values = {Field.BODY: request.body}
+    values: dict[Field, bytes] = {"body": request.body}
     at = None
     if preset.timestamp is not None:
         text = _timestamp_text(parts, preset.timestamp.places[0], found, repeated)
@@ -70,7 +70,7 @@ def read_claim(request: RawRequest, preset: Preset, keys: KeyRing) -> Claim | Re
         at = preset.timestamp.parse(text)
         if at is None:
             return Reason.TIMESTAMP_MALFORMED
-        values[Field.TIMESTAMP] = text
+        values["timestamp"] = text
     reason = _read_id(preset, found, repeated, values)
     return reason or Claim(signatures, values, at, found)
 
@@ -134,14 +134,14 @@ def _read_id(
     if ID in repeated:
         return Reason.ID_REPEATED
     text = found[ID]
-    if Field.ID not in preset.signed.fields:
+    if "id" not in preset.signed.fields:
         return None
     if text is None:
         return Reason.ID_MISSING
     ends_at = preset.signed.id_ends_at
     if not text or (ends_at is not None and ends_at in text):
         return Reason.ID_MALFORMED
-    values[Field.ID] = text
+    values["id"] = text
     return None
 
 
@@ -204,13 +204,9 @@ def _text(place: Locator, value: bytes | None, document: Document, flags: list[F
     if place.place is Place.HEADER:
         return None if value is None else value.decode("latin-1")
     text = document.at(place.pointer)
-    flag = _FLAGS.get(document.state)
-    if flag is not None and flag not in flags:
-        flags.append(flag)
+    if document.state is not Readability.READABLE:
+        ambiguous = document.state is Readability.AMBIGUOUS
+        flag = Flag.AMBIGUOUS_JSON if ambiguous else Flag.BODY_UNREADABLE
+        if flag not in flags:
+            flags.append(flag)
     return text
-
-
-_FLAGS = {
-    Readability.AMBIGUOUS: Flag.AMBIGUOUS_JSON,
-    Readability.UNREADABLE: Flag.BODY_UNREADABLE,
-}
