@@ -39,7 +39,7 @@ class NewEvent:
     #: Slugs such as `weak`, `ambiguous_json`, `id_unusable`, `unverified`.
     flags: tuple[str, ...]
     url: str
-    #: JSON text of header pairs in order, credentials taken out.
+    #: Lines `name: value` in order, latin-1 read as text, credentials taken out.
     headers: str
     body: bytes
     #: The provider profile that can confirm it, and how the event names the provider's job.

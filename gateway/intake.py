@@ -1,0 +1,194 @@
+"""The hot path: request → verify → record → answer.
+
+Promise: a 2xx is sent only after the event is durable; everything else is refused without saying
+why. This module conducts and decides nothing itself: `verifiers` judge, the inbox records,
+`answers` speaks.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from gateway import answers
+from gateway.http.body import BodyTooLarge, Disconnected, Receive, read_body
+from gateway.refusals import RefusalLog
+from gateway.source import Source, Sources
+from reconciler import logs
+from reconciler.domain.event import NewEvent, Refusal, Scope
+from reconciler.domain.ids import IdMaker
+from reconciler.storage.contract import Conflict, Inbox
+from reconciler.storage.errors import StorageUnavailableError
+from verifiers.locate import Locator
+from verifiers.replay import content_digest
+from verifiers.request import RawRequest
+from verifiers.verdict import Reason, Verified
+from verifiers.verify import verify
+
+#: Headers whose values are credentials: never stored, never shown.
+_CREDENTIALS = frozenset((b"authorization", b"proxy-authorization", b"cookie"))
+#: Encodings of the wire that a signature may cover as they are; anything else is 415.
+_ENCODINGS = frozenset((b"identity", b"gzip", b"deflate", b"br", b"zstd"))
+
+
+#: Where refusals belong that reached no source; only who may see every project sees them.
+_NOBODYS = Scope("*", "*")
+
+
+class Unread(StrEnum):
+    """Why a request was refused before verification; slugs beside `verifiers.verdict.Reason`."""
+
+    UNKNOWN_SOURCE = "unknown_source"
+    WRONG_METHOD = "wrong_method"
+    UNSUPPORTED = "unsupported_media"
+    TOO_LARGE = "body_too_large"
+
+
+#: What is no secret: HTTP itself. Every reason of verification is one and the same 401.
+_ANSWERS: Mapping[Reason | Unread, answers.Answer] = {
+    Unread.UNKNOWN_SOURCE: answers.UNKNOWN_SOURCE,
+    Unread.WRONG_METHOD: answers.WRONG_METHOD,
+    Unread.UNSUPPORTED: answers.UNSUPPORTED,
+    Unread.TOO_LARGE: answers.TOO_LARGE,
+}
+
+_REFERENCE_MAX = 512
+
+_log = logs.get("intake")
+
+
+@dataclass(slots=True)
+class Intake:
+    """The ASGI application of the public listener."""
+
+    sources: Sources
+    inbox: Inbox
+    refusals: RefusalLog
+    clock: Callable[[], int]
+    new_id: IdMaker
+    acknowledge_s: float
+
+    async def __call__(
+        self, scope: Mapping[str, Any], receive: Receive, send: answers.Send
+    ) -> None:
+        """Take one request."""
+        answer = await self._answer(scope, receive)
+        if answer is not None:
+            await answer.send(send)
+
+    async def _answer(self, scope: Mapping[str, Any], receive: Receive) -> answers.Answer | None:
+        source = self.sources.at(scope["raw_path"])
+        if source is None:
+            return self._refuse(None, scope, Unread.UNKNOWN_SOURCE)
+        if scope["method"] != "POST":
+            return self._refuse(source, scope, Unread.WRONG_METHOD)
+        if not _supported(scope["headers"]):
+            return self._refuse(source, scope, Unread.UNSUPPORTED)
+        body = await read_body(scope, receive, source.body_bytes_max)
+        if isinstance(body, Disconnected):
+            return None
+        if isinstance(body, BodyTooLarge):
+            return self._refuse(source, scope, Unread.TOO_LARGE)
+        return await self._judge(source, _raw_request(source, scope, body), scope)
+
+    async def _judge(
+        self, source: Source, request: RawRequest, scope: Mapping[str, Any]
+    ) -> answers.Answer:
+        now = self.clock()
+        verdict = verify(request, source.preset, source.keys, now // 1000)
+        if isinstance(verdict, Verified):
+            return await self._record(source, self._event(source, request, verdict, now), now)
+        return self._refuse(source, scope, verdict.reason, request.body)
+
+    async def _record(self, source: Source, event: NewEvent, now: int) -> answers.Answer:
+        try:
+            async with asyncio.timeout(self.acknowledge_s):
+                outcome = await self.inbox.record(event, self.new_id("cfl"), now)
+        except (StorageUnavailableError, TimeoutError) as error:
+            # It may be on disk all the same; then the provider's retry is a duplicate.
+            _log.warning("event_not_acknowledged", source=source.name, error=repr(error))
+            return answers.UNAVAILABLE
+        if isinstance(outcome, Conflict):
+            _log.warning("event_conflict", source=source.name, event_id=outcome.event_id)
+        return source.acknowledgement
+
+    def _event(self, source: Source, request: RawRequest, verdict: Verified, now: int) -> NewEvent:
+        key = verdict.event_key
+        return NewEvent(
+            event_id=self.new_id("evt"),
+            scope=source.scope,
+            source=source.name,
+            key=f"{key.kind}:{key.text}",
+            key_is_id=key.kind == "id",
+            content_digest=content_digest(request),
+            provider_event_id=verdict.event_id,
+            event_type=verdict.event_type,
+            key_id=verdict.key_id,
+            signed_at=None if verdict.timestamp is None else verdict.timestamp * 1000,
+            flags=_flags(verdict),
+            url=request.url,
+            headers=_header_lines(request.headers),
+            body=request.body,
+            profile=source.profile,
+            remote_job_id=_read(source.job_id, request, verdict),
+            client_reference=_read(source.client_reference, request, verdict),
+            remember_until_at=now + source.memory_ms,
+        )
+
+    def _refuse(
+        self,
+        source: Source | None,
+        scope: Mapping[str, Any],
+        reason: Reason | Unread,
+        body: bytes = b"",
+    ) -> answers.Answer:
+        """Keep the refusal for reviewers and return what the caller may know of it."""
+        self.refusals.note(
+            Refusal(
+                refusal_id=self.new_id("rfs"),
+                scope=source.scope if source else _NOBODYS,
+                source=source.name if source else "",
+                reason=reason,
+                at=self.clock(),
+                peer=(scope["client"] or ("",))[0],
+                method=scope["method"],
+                body_bytes=len(body),
+                body_digest=hashlib.sha256(body).digest(),
+                headers=_header_lines([(b":path", scope["raw_path"]), *scope["headers"]]),
+            )
+        )
+        return _ANSWERS.get(reason, answers.REFUSED)
+
+
+def _raw_request(source: Source, scope: Mapping[str, Any], body: bytes) -> RawRequest:
+    query = scope["query_string"]
+    url = f"{source.url}?{query.decode('latin-1')}" if query else source.url
+    return RawRequest(scope["method"], url, tuple(scope["headers"]), body)
+
+
+def _read(place: Locator | None, request: RawRequest, verdict: Verified) -> str | None:
+    """Return how the event names its job: text of at most 512 characters, or nothing."""
+    found = None if place is None else place.read(request, verdict.document)
+    return found if found and len(found) <= _REFERENCE_MAX else None
+
+
+def _supported(headers: list[tuple[bytes, bytes]]) -> bool:
+    """Tell whether the body is bytes that a signature can cover."""
+    for name, value in headers:
+        if name == b"content-encoding" and value.lower() not in _ENCODINGS:
+            return False
+        if name == b"content-type" and value[:10].lower() == b"multipart/":
+            return False
+    return True
+
+
+def _header_lines(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    return b"\n".join(
+        name + b": " + (b"[redacted]" if name in _CREDENTIALS else value) for name, value in headers
+    ).decode("latin-1")
+
+
+def _flags(verdict: Verified) -> tuple[str, ...]:
+    return (*verdict.flags, "weak") if verdict.weak else verdict.flags

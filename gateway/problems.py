@@ -1,0 +1,52 @@
+"""Errors of the API as problem documents (RFC 9457).
+
+Handlers return `problem(...)` for refusals; code below them that cannot return raises
+`ProblemError`, which the app turns into the same document. Types are slugs under `/problems/`; they
+never change meaning.
+"""
+
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+_TITLES = {
+    "unauthenticated": "A valid token is needed",
+    "forbidden": "The token's role does not allow this",
+    "not-found": "There is no such thing",
+    "method-not-allowed": "The method is not allowed here",
+    "invalid-request": "The request is not valid",
+    "unavailable": "The ledger cannot answer now",
+    "internal": "Something went wrong on our side",
+    "invalid-configuration": "The configuration is not valid; the old one stays in use",
+}
+
+
+class ProblemError(Exception):
+    """A problem found below a handler."""
+
+    def __init__(self, status: HTTPStatus, slug: str, detail: str) -> None:
+        super().__init__(detail)
+        self.status, self.slug, self.detail = status, slug, detail
+
+    def response(self) -> Response:
+        """Return the document."""
+        return problem(self.status, self.slug, self.detail)
+
+
+def problem(
+    status: HTTPStatus, slug: str, detail: str, headers: dict[str, str] | None = None
+) -> Response:
+    """Return a problem document; `detail` is for the person who called."""
+    document: dict[str, Any] = {
+        "type": f"/problems/{slug}",
+        "title": _TITLES[slug],
+        "status": int(status),
+        "detail": detail,
+    }
+    return JSONResponse(document, status, headers, media_type="application/problem+json")
+
+
+def not_found(what: str) -> Response:
+    """Answer for what does not exist, or what the caller may not know of: the same words."""
+    return problem(HTTPStatus.NOT_FOUND, "not-found", f"there is no such {what}")

@@ -1,0 +1,84 @@
+"""Reading the parameters of a request; what is wrong becomes a problem document that names it."""
+
+import json
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from gateway.problems import ProblemError
+from reconciler.config import suggest
+
+LIMIT_MAX = 200
+BODY_BYTES_MAX = 64 * 1024
+_PAGE = ("before", "limit")
+
+
+def parameters(request: Request, known: Iterable[str] = ()) -> dict[str, str]:
+    """Return the query's parameters; an unknown or repeated one is refused."""
+    allowed = (*known, *_PAGE)
+    found: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name not in allowed:
+            raise invalid(f"unknown parameter {name}{suggest(name, list(allowed))}")
+        if name in found:
+            raise invalid(f"{name} stands twice")
+        found[name] = value
+    return found
+
+
+def limit(found: dict[str, str]) -> int:
+    """Return how many items a page may have."""
+    text = found.get("limit", "50")
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 4 else 0  # noqa: PLR2004
+    if not 1 <= number <= LIMIT_MAX:
+        raise invalid(f"limit is a number from 1 to {LIMIT_MAX}")
+    return number
+
+
+def page(items: list[dict[str, Any]], cursor: str, wanted: int) -> JSONResponse:
+    """Return a page of a list; `next` is the value of `before` for the following page."""
+    following = str(items[-1][cursor]) if len(items) == wanted else None
+    return JSONResponse({"items": items, "next": following})
+
+
+async def json_object(request: Request, known: Iterable[str]) -> dict[str, Any]:
+    """Return the body as an object with known keys only."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > BODY_BYTES_MAX:
+            raise invalid(f"the body is larger than {BODY_BYTES_MAX} bytes")
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        raise invalid("the body is not JSON") from None
+    if not isinstance(found, dict):
+        raise invalid("the body is not a JSON object")
+    allowed = list(known)
+    for name in found:
+        if name not in allowed:
+            raise invalid(f"unknown field {name[:100]!a}{suggest(name, allowed)}")
+    return found
+
+
+def text(found: dict[str, Any], name: str, *, required: bool = False) -> str | None:
+    """Return a text field of 1 to 512 characters, or `None`."""
+    value = found.get(name)
+    if value is None and not required:
+        return None
+    if not isinstance(value, str) or not 0 < len(value) <= 512 or _has_control(value):  # noqa: PLR2004
+        raise invalid(f"{name} is text of 1 to 512 characters without control characters")
+    return value
+
+
+def invalid(detail: str) -> ProblemError:
+    """Return the error for a request that is not valid."""
+    return ProblemError(HTTPStatus.BAD_REQUEST, "invalid-request", detail)
+
+
+def _has_control(value: str) -> bool:
+    # Lone surrogates come in through JSON escapes; no store or header takes them.
+    return any(c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff" for c in value)

@@ -1,0 +1,161 @@
+"""Sources, compiled: everything that the hot path needs of a configured sender, ready to use.
+
+`build_sources` turns the configuration into a `Source` a sender and raises `ConfigError` for every
+operator's mistake before anything listens. `Sources` is the table that the intake looks into; a
+reload swaps it whole.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.answers import Answer, acknowledgement
+from gateway.config import Config, KeySection, SourceSection
+from reconciler.config import ConfigError, resolve_secret, suggest
+from reconciler.domain.event import Scope
+from verifiers.keys import KeyRing, SecretError, build_key_ring
+from verifiers.locate import Locator, LocatorError, Place, parse_locator
+from verifiers.preset import Preset, PresetError, load_preset, parse_preset
+from verifiers.replay import ReplayMemoryError, check_memory, memory_s
+
+_DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One configured sender, ready for the hot path."""
+
+    name: str
+    scope: Scope
+    preset: Preset
+    keys: KeyRing
+    url: str
+    profile: str | None
+    job_id: Locator | None
+    client_reference: Locator | None
+    body_bytes_max: int
+    memory_ms: int
+    acknowledgement: Answer
+
+
+class Sources:
+    """The table of sources by path; replaced whole, so that a request sees one configuration."""
+
+    def __init__(self, sources: Mapping[str, Source]) -> None:
+        self._by_name = dict(sources)
+        self._by_path = _by_path(sources)
+
+    def at(self, raw_path: bytes) -> Source | None:
+        """Return the source whose endpoint is exactly this path, byte for byte."""
+        return self._by_path.get(raw_path)
+
+    def named(self, name: str) -> Source | None:
+        """Return the source of a name."""
+        return self._by_name.get(name)
+
+    def all(self) -> list[Source]:
+        """Return all sources by name."""
+        return [self._by_name[name] for name in sorted(self._by_name)]
+
+    def replace(self, sources: Mapping[str, Source]) -> None:
+        """Use these sources from the next request on."""
+        self._by_name, self._by_path = dict(sources), _by_path(sources)
+
+
+def _by_path(sources: Mapping[str, Source]) -> dict[bytes, Source]:
+    return {f"/in/{name}".encode(): source for name, source in sources.items()}
+
+
+def build_sources(config: Config) -> dict[str, Source]:
+    """Return the compiled sources; `ConfigError` lists every source that is wrong."""
+    sources, mistakes = {}, []
+    for name, section in config.settings.sources.items():
+        try:
+            sources[name] = _build(config, name, section)
+        except ConfigError as error:
+            mistakes.append(str(error))
+    if mistakes:
+        raise ConfigError("\n".join(mistakes))
+    return sources
+
+
+def _build(config: Config, name: str, section: SourceSection) -> Source:
+    where = f"{config.file or 'defaults'}: sources.{name}"
+    try:
+        preset = _preset(section, where)
+        keys = build_key_ring(preset, [_key(key, where) for key in section.keys])
+        memory = memory_s(preset)
+        if section.memory_days is not None:
+            memory = section.memory_days * _DAY_S
+            check_memory(preset, memory)
+        return Source(
+            name=name,
+            scope=Scope(section.project, section.mode),
+            preset=preset,
+            keys=keys,
+            url=f"{config.settings.public.url}/in/{name}",
+            profile=_profile(config, section, where),
+            job_id=_locator(section.job_id, "job_id", where),
+            client_reference=_locator(section.client_reference, "client_reference", where),
+            body_bytes_max=section.body_bytes_max or config.settings.limits.body_bytes_max,
+            memory_ms=memory * 1000,
+            acknowledgement=acknowledgement(preset.ack),
+        )
+    except (PresetError, SecretError, ReplayMemoryError) as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def _preset(section: SourceSection, where: str) -> Preset:
+    if (section.preset is None) == (section.scheme is None):
+        raise ConfigError(f"{where}: give either preset or scheme (a scheme of your own)")
+    if section.preset is not None:
+        return load_preset(section.preset)
+    return parse_preset(section.scheme or {}, f"{where}.scheme")
+
+
+def _key(key: KeySection, where: str) -> tuple[str, str, int | None, int | None]:
+    at = f"{where}.keys.{key.id}"
+    try:
+        secret = resolve_secret(key.secret)
+    except ConfigError as error:
+        raise ConfigError(f"{at}: {error}") from None
+    return key.id, secret, _instant(key.not_before, at), _instant(key.not_after, at)
+
+
+def _instant(value: Any, at: str) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, dt.datetime) or value.tzinfo is None:
+        raise ConfigError(f"{at}: write the instant with its offset, as in 2026-11-30T12:00:00Z")
+    return int(value.timestamp())
+
+
+def _profile(config: Config, section: SourceSection, where: str) -> str | None:
+    if section.profile is None:
+        if section.job_id or section.client_reference:
+            raise ConfigError(f"{where}: job_id and client_reference need a profile to ask")
+        return None
+    profile = config.settings.profiles.get(section.profile)
+    if profile is None:
+        near = suggest(section.profile, list(config.settings.profiles))
+        raise ConfigError(f"{where}: there is no [profiles.{section.profile}]{near}")
+    if (profile.project, profile.mode) != (section.project, section.mode):
+        # Test and live never meet (P2): a test event must not make a live operation move.
+        raise ConfigError(
+            f"{where}: the source is {section.project}/{section.mode},"
+            f" [profiles.{section.profile}] is {profile.project}/{profile.mode}"
+        )
+    return section.profile
+
+
+def _locator(text: str | None, key: str, where: str) -> Locator | None:
+    if text is None:
+        return None
+    try:
+        locator = parse_locator(text)
+    except LocatorError as error:
+        raise ConfigError(f"{where}.{key}: {error}") from None
+    if locator.place is Place.SIGNATURE:
+        raise ConfigError(f"{where}.{key}: a job is named in a header or the body, not {text!r}")
+    return locator
