@@ -102,5 +102,5 @@ def _instant(parts: dict[str, str], now: int) -> int | None:
 def _century(year: int, now: int) -> int:
     """Complete a two-digit year: what seems over 50 years ahead is in the past (RFC 9110)."""
     this_year = 1970 + now // 31_556_952_000
-    full = this_year - this_year % 100 + year
-    return full - 100 if full > this_year + 50 else full
+    latest = this_year + 50
+    return latest - (latest - year) % 100

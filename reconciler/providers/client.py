@@ -4,9 +4,10 @@ It promises that
 - the address that is dialled is one that the egress guard has just allowed: the URL handed on
   holds the address, Host and TLS name hold the host (httpcore makes `sni_hostname` the
   `server_hostname` of the TLS stream, which is the name that certificates are checked against);
-- a call ends within its deadline, whatever trickles in (httpx's own timeouts are per operation), and
-  never holds more than the caps of `Limits`;
-- redirects, cookies, proxies, netrc and environment have no say: requests go straight to a transport;
+- a call ends within its deadline, whatever trickles in (httpx's own timeouts are per operation),
+  and never holds more than the caps of `Limits`;
+- redirects, cookies, proxies, netrc and environment have no say: a request goes straight to a
+  transport;
 - connections are shared within one origin only, and credentials appear in no message and no repr.
 
 It does not retry a request that may have left, and it does not interpret answers.
