@@ -124,6 +124,7 @@ class RefusalCount:
     reason: str
     minute_at: int
     count: int
+    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
