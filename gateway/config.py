@@ -128,6 +128,10 @@ class Config:
     #: Relative paths start here.
     folder: Path
 
+    def where(self) -> str:
+        """Return how messages name the place of a mistake."""
+        return str(self.file or "defaults")
+
     def ledger(self) -> Path:
         """Return the ledger's file."""
         return self.settings.storage.path(self.folder)
@@ -150,6 +154,12 @@ def load_config(path: Path | None = None) -> Config:
     settings = validate(Settings, override(table, os.environ), where)
     folder = file.parent if file else Path()
     return Config(settings, file, folder.absolute())
+
+
+def split_listen(text: str) -> tuple[str, int]:
+    """Return host (an IPv6 one without brackets) and port of a `listen` setting."""
+    host, _, port = text.rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 def find_file(path: Path | None) -> Path | None:

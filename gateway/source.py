@@ -81,7 +81,7 @@ def build_sources(config: Config) -> dict[str, Source]:
 
 
 def _build(config: Config, name: str, section: SourceSection) -> Source:
-    where = f"{config.file or 'defaults'}: sources.{name}"
+    where = f"{config.where()}: sources.{name}"
     try:
         preset = _preset(section, where)
         keys = build_key_ring(preset, [_key(key, where) for key in section.keys])

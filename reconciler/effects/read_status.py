@@ -13,7 +13,7 @@ from reconciler.domain.observation import Meaning, Observation
 from reconciler.domain.operation import Operation, Trigger
 from reconciler.effects.means import Means
 from reconciler.providers.errors import ProviderError
-from reconciler.providers.interpret import interpret, unreadable
+from reconciler.providers.interpret import interpret, observation_of
 from reconciler.providers.provider import Provider
 from reconciler.providers.request import status_request
 
@@ -61,7 +61,7 @@ async def _observe(operation: Operation, provider: Provider | None, means: Means
         )
         answer = await means.client.send(request)
     except ProviderError as error:
-        return unreadable(error, means.clock())
+        return observation_of(error, now=means.clock())
     now = means.clock()
     return interpret(
         provider.profile,

@@ -280,13 +280,33 @@ class Upkeep(Protocol):
 class Store(Protocol):
     """All roles of one open ledger. Only composition roots name it; others ask for a role."""
 
-    inbox: Inbox
-    events: Events
-    operations: Operations
-    work: Work
-    journal: Journal
-    tokens: Tokens
-    upkeep: Upkeep
+    @property
+    def inbox(self) -> Inbox:
+        """What arrives."""
+
+    @property
+    def events(self) -> Events:
+        """What arrived."""
+
+    @property
+    def operations(self) -> Operations:
+        """The record of each operation."""
+
+    @property
+    def work(self) -> Work:
+        """Due work."""
+
+    @property
+    def journal(self) -> Journal:
+        """The log of everything."""
+
+    @property
+    def tokens(self) -> Tokens:
+        """Who may call the API."""
+
+    @property
+    def upkeep(self) -> Upkeep:
+        """What keeps it healthy."""
 
     async def close(self) -> None:
         """Finish what was accepted, then close."""

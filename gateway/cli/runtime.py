@@ -1,0 +1,259 @@
+"""The composition root: everything is made here, started, and stopped in the right order.
+
+`run` is what `serve` and `dev` share. It checks the whole configuration first, then binds the
+ports, then opens the ledger; whatever is wrong stops the start with one error of a known kind
+(`ConfigError`, `ListenError`, `LedgerError`) before anything else has happened.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import secrets
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import random
+from typing import Any
+
+from gateway.app import internal_app
+from gateway.auth import ANY, TOKEN_BYTES, new_token, token_text
+from gateway.cli.parts import Parts
+from gateway.config import Config
+from gateway.context import Context
+from gateway.http.limits import HttpLimits
+from gateway.http.server import Listener, bind, serve
+from gateway.intake import Intake
+from gateway.refusals import RefusalLog
+from reconciler import logs, upkeep
+from reconciler.config import ConfigError
+from reconciler.domain.event import Scope
+from reconciler.domain.ids import RANDOM_BYTES, make_id
+from reconciler.domain.token import Role
+from reconciler.effects.means import Means
+from reconciler.providers.client import Limits, ProviderClient
+from reconciler.storage.contract import Store
+from reconciler.storage.errors import StorageUnavailableError
+from reconciler.storage.sqlite.store import open_store
+from reconciler.worker import Worker
+
+ADMIN_TOKEN_FILE = "admin.token"  # noqa: S105  # a file's name
+#: A loop that has not looked for work this long is stuck.
+_TICK_AGE_MAX_MS = 30_000
+_PROBE_S = 2.0
+
+_log = logs.get("runtime")
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What a started process tells whoever started it: real ports and the open ledger."""
+
+    public: tuple[str, int]
+    internal: tuple[str, int]
+    store: Store
+    token_file: Path
+
+
+async def run(config: Config, *, stop: asyncio.Event, on_ready: Callable[[Running], None]) -> None:
+    """Serve until `stop` is set, then finish what was accepted and close."""
+    parts = Parts.build(config)
+    public, internal = _bind(config)
+    async with contextlib.AsyncExitStack() as stack:
+        store = open_store(config.ledger(), now=now_ms)
+        stack.push_async_callback(store.close)
+        token_file = await _first_token(store, config.data_folder())
+        client = ProviderClient(parts.policy, limits=_call_limits(config))
+        stack.push_async_callback(client.aclose)
+        worker = _worker(config, store, parts, client)
+        refusals = RefusalLog(store.inbox, now_ms)
+        stack.push_async_callback(refusals.flush)
+        loops = {
+            "worker": worker.run(),
+            "refusals": refusals.run(),
+            "upkeep": upkeep.run(store.upkeep, now_ms, config.settings.limits.refusals_kept),
+        }
+        await stack.enter_async_context(_background(loops, stop))
+        stack.enter_context(_reload_on_hangup(parts))
+        limits = _http_limits(config, parts)
+        intake = _intake(config, store, parts, refusals)
+        api = internal_app(_context(config, store, parts, worker))
+        listeners = (
+            Listener("public", intake, public, limits),
+            Listener("internal", api, internal, limits),
+        )
+        running = Running(listeners[0].address, listeners[1].address, store, token_file)
+        stopped = await serve(
+            listeners,
+            on_ready=lambda _fronts: on_ready(running),
+            stop=stop,
+            grace_s=config.settings.limits.shutdown_s,
+        )
+        _log.info("stopped", **dataclasses.asdict(stopped))
+
+
+def _intake(config: Config, store: Store, parts: Parts, refusals: RefusalLog) -> Intake:
+    return Intake(
+        sources=parts.sources,
+        inbox=store.inbox,
+        refusals=refusals,
+        clock=now_ms,
+        new_id=new_id,
+        acknowledge_s=config.settings.limits.acknowledge_s,
+    )
+
+
+def now_ms() -> int:
+    """Return the time, milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+def new_id(prefix: str) -> str:
+    """Return a fresh id."""
+    return make_id(prefix, now_ms(), os.urandom(RANDOM_BYTES))
+
+
+def _bind(config: Config) -> list[socket.socket]:
+    sections = {
+        "public": config.settings.public.listen,
+        "internal": config.settings.internal.listen,
+    }
+    sockets = []
+    for name, listen in sections.items():
+        host, _, port = listen.rpartition(":")
+        sockets.append(bind(host.strip("[]"), int(port), setting=f"{name}.listen"))
+    return sockets
+
+
+def _worker(config: Config, store: Store, parts: Parts, client: ProviderClient) -> Worker:
+    section = config.settings.worker
+    means = Means(
+        providers=parts.providers,
+        client=client,
+        clock=now_ms,
+        new_id=new_id,
+        jitter=random,
+        actor=f"worker:{os.getpid()}",
+    )
+    return Worker(
+        work=store.work,
+        means=means,
+        concurrency=section.concurrency,
+        lease_ttl_ms=section.lease_ttl_s * 1000,
+        idle_s=section.idle_s,
+    )
+
+
+def _context(config: Config, store: Store, parts: Parts, worker: Worker) -> Context:
+    async def unready() -> list[str]:
+        reasons = []
+        try:
+            async with asyncio.timeout(_PROBE_S):
+                await store.upkeep.probe(now_ms())
+        except (StorageUnavailableError, TimeoutError):
+            reasons.append("storage")
+        if now_ms() - worker.last_tick_at > _TICK_AGE_MAX_MS:
+            reasons.append("worker")
+        return reasons
+
+    return Context(
+        config=config,
+        store=store,
+        sources=parts.sources,
+        profiles=parts.profiles,
+        clock=now_ms,
+        new_id=new_id,
+        random=secrets.token_bytes,
+        reload=parts.reload,
+        unready=unready,
+    )
+
+
+def _call_limits(config: Config) -> Limits:
+    section = config.settings.egress
+    return Limits(total_s=section.deadline_s, body_bytes_max=section.response_bytes_max)
+
+
+def _http_limits(config: Config, parts: Parts) -> HttpLimits:
+    section = config.settings.limits
+    largest = max((source.body_bytes_max for source in parts.sources.all()), default=0)
+    return HttpLimits(
+        head_bytes_max=section.header_bytes_max,
+        fields_max=section.header_count_max,
+        head_s=section.header_timeout_s,
+        body_stretch_s=section.body_timeout_s,
+        keep_alive_s=section.keep_alive_s,
+        body_bytes_max=max(largest, section.body_bytes_max),
+        connections_max=section.connections_max,
+        connections_per_peer_max=section.connections_per_peer_max,
+    )
+
+
+async def _first_token(store: Store, folder: Path) -> Path:
+    """Make the first admin token of a new ledger; its text goes to a private file, nowhere else."""
+    file = folder / ADMIN_TOKEN_FILE
+    if await store.tokens.page():
+        return file
+    text = token_text(secrets.token_bytes(TOKEN_BYTES))
+    file.unlink(missing_ok=True)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+        out.write(text + "\n")
+    token = new_token(
+        new_id("tok"),
+        text,
+        scope=Scope(ANY, ANY),
+        role=Role.ADMIN,
+        label="first token of this ledger",
+        created_by="start",
+    )
+    await store.tokens.create(token, now_ms())
+    _log.info("first_token", file=str(file))
+    return file
+
+
+@contextlib.asynccontextmanager
+async def _background(
+    loops: Mapping[str, Coroutine[Any, Any, None]], stop: asyncio.Event
+) -> AsyncIterator[None]:
+    """Run the loops beside the body; one that ends by itself stops the process."""
+
+    def ended(task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            _log.error("loop_ended", loop=task.get_name(), exc_info=task.exception())
+            stop.set()
+
+    tasks = [asyncio.create_task(loop, name=name) for name, loop in loops.items()]
+    for task in tasks:
+        task.add_done_callback(ended)
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.contextmanager
+def _reload_on_hangup(parts: Parts) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def reload() -> None:
+        try:
+            await parts.reload()
+        except ConfigError as error:
+            _log.error("reload_refused", error=str(error))
+
+    def hangup() -> None:
+        task = loop.create_task(reload())
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, hangup)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
