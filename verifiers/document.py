@@ -68,9 +68,9 @@ class Document:
         return value if isinstance(value, str) else None
 
 
-def _is_index(token: str, length: int) -> bool:
-    plain = token.isascii() and token.isdigit() and len(token) < 10  # noqa: PLR2004  # int() stays cheap
-    return plain and str(int(token)) == token and int(token) < length
+def _is_index(text: str, length: int) -> bool:
+    plain = text.isascii() and text.isdigit() and len(text) < 10  # noqa: PLR2004  # int() stays cheap
+    return plain and str(int(text)) == text and int(text) < length
 
 
 def _read(body: bytes) -> tuple[Readability, Any]:
