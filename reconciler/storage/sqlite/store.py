@@ -27,15 +27,23 @@ class StartExecutor(Protocol):
 class SQLiteStore:
     """All roles of one open ledger (`contract.Store`)."""
 
+    inbox: contract.Inbox
+    events: contract.Events
+    operations: contract.Operations
+    work: contract.Work
+    journal: contract.Journal
+    tokens: contract.Tokens
+    upkeep: contract.Upkeep
+
     def __init__(self, executor: Executor, bell: Bell, lock: file.Lock) -> None:
         self._executor, self._bell, self._lock = executor, bell, lock
-        self.inbox: contract.Inbox = Inbox(executor)
-        self.events: contract.Events = Events(executor)
-        self.operations: contract.Operations = Operations(executor)
-        self.work: contract.Work = Work(executor, bell)
-        self.journal: contract.Journal = Journal(executor)
-        self.tokens: contract.Tokens = Tokens(executor)
-        self.upkeep: contract.Upkeep = Upkeep(executor)
+        self.inbox = Inbox(executor)
+        self.events = Events(executor)
+        self.operations = Operations(executor)
+        self.work = Work(executor, bell)
+        self.journal = Journal(executor)
+        self.tokens = Tokens(executor)
+        self.upkeep = Upkeep(executor)
 
     async def close(self) -> None:
         """Finish what was accepted, then close."""
