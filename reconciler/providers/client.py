@@ -38,7 +38,7 @@ from reconciler.providers.errors import (
     ProviderUnavailableError,
 )
 from reconciler.providers.networks import Address
-from reconciler.providers.request import Outbound
+from reconciler.providers.request import RESERVED_HEADERS, Outbound
 
 T = TypeVar("T")
 TransportFactory = Callable[[], httpx.AsyncBaseTransport]
@@ -48,7 +48,6 @@ ADDRESSES_TRIED_MAX = 3
 _CONNECTIONS = httpx.Limits(max_connections=16, max_keepalive_connections=4, keepalive_expiry=30.0)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[!-~](?:[ -~\t]*[!-~])?")
-_OURS = frozenset({"host", "accept-encoding", "connection", "content-length", "transfer-encoding"})
 _BODILESS = frozenset({204, 205, 304})
 _FIRST_FINAL_STATUS = 200
 
@@ -200,7 +199,7 @@ def _allowed(outcome: T | Denied) -> T:
 def _headers(request: Outbound, target: Target) -> list[tuple[str, str]]:
     """Put our headers before the request's; refuse any that could break out of its line."""
     for name, value in request.headers:
-        if not _HEADER_NAME.fullmatch(name) or name.lower() in _OURS:
+        if not _HEADER_NAME.fullmatch(name) or name.lower() in RESERVED_HEADERS:
             raise EgressDeniedError("bad_header", f"{name[:80]!r} may not be sent")
         if not _HEADER_VALUE.fullmatch(value):
             raise EgressDeniedError("bad_header", f"the value of {name} is not printable ASCII")

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from re import compile as pattern
 from typing import Any
 
-from reconciler.providers.profile import Pointer, TimestampForm
+from reconciler.providers.job_api import Pointer, TimestampForm
 
 _RFC3339 = pattern(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?"

@@ -15,7 +15,7 @@ from reconciler.domain.retry import retry_after_ms
 from reconciler.providers.answer import Answer
 from reconciler.providers.document import UnreadableError, at, instant, parse
 from reconciler.providers.errors import EgressDeniedError, ProviderError
-from reconciler.providers.profile import Pointer, Profile
+from reconciler.providers.job_api import Pointer, Profile
 
 REMOTE_STATE_CHARACTERS_MAX = 200
 ID_CHARACTERS_MAX = 512

@@ -12,31 +12,55 @@ lists every word that the provider documents.
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from importlib import resources
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from reconciler.domain.observation import Meaning
+from reconciler.providers.job_api import (
+    BASE_URL,
+    BASE_URL_RULE,
+    Auth,
+    Poll,
+    Profile,
+    Status,
+    TimestampForm,
+)
+from reconciler.providers.request import RESERVED_HEADERS
 from reconciler.providers.table import ProfileError, Table, did_you_mean, key_lines
 
-__all__ = ["Profile", "ProfileError", "load_profile", "parse_profile", "profile_names"]
+__all__ = [
+    "Profile",
+    "ProfileError",
+    "load_profile",
+    "parse_profile",
+    "profile_names",
+    "read_profile",
+]
 
-Pointer = tuple[str, ...]
-TimestampForm = Literal["rfc3339", "unix_s", "unix_ms"]
+# Every key there is, by section. [headers] takes any name.
+_GRAMMAR = {
+    "": (
+        "name", "docs", "base_url", "auth", "headers", "status", "states", "timestamps", "poll",
+        "deadlines", "result",
+    ),
+    "auth": ("header", "value"),
+    "status": (
+        "method", "url", "url_by_reference", "accepted", "not_found", "state", "outcome",
+        "outcome_when", "job_id", "client_reference", "updated_at", "error", "request_id_header",
+        "grace_s",
+    ),
+    "states": ("pending", "running", "succeeded", "failed", "cancelled"),
+    "timestamps": ("form",),
+    "poll": ("first_s", "min_interval_s", "base_s", "cap_s"),
+    "deadlines": ("result_s",),
+    "result": ("kind",),
+}  # fmt: skip
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110, section 5.6.2
 _HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _PLACE = re.compile(r"\{([^{}]*)\}")
-_BASE_URL = re.compile(r"https?://[^/?#@\s]+(?:/[^?#\s]*[^/?#\s])?")
-# Headers that frame or route the request are the client's alone.
-_RESERVED_HEADERS = frozenset(
-    {
-        "accept-encoding", "connection", "content-length", "expect", "host", "te", "trailer",
-        "transfer-encoding", "upgrade",
-    }
-)  # fmt: skip
 _MEANINGS = (
     Meaning.PENDING,
     Meaning.RUNNING,
@@ -44,78 +68,6 @@ _MEANINGS = (
     Meaning.FAILED,
     Meaning.CANCELLED,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Auth:
-    """The header that carries the credential; `value` holds `{secret}` exactly once."""
-
-    header: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """How a status is read. Pointers are unescaped RFC 6901 tokens into the answer's JSON.
-
-    When the word at `state` is one of `outcome_when`, the word at `outcome` tells how it ended, and
-    the state is both, joined by a slash (`completed/success`).
-    """
-
-    method: str
-    url: str
-    url_by_reference: str | None
-    accepted: frozenset[int]
-    not_found: frozenset[int]
-    state: Pointer
-    outcome: Pointer | None
-    outcome_when: frozenset[str]
-    job_id: Pointer | None
-    client_reference: Pointer | None
-    updated_at: Pointer | None
-    error: Pointer | None
-    request_id_header: str | None
-    #: For this long after the create, "no such job" is the provider being slow to know its own job.
-    grace_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Poll:
-    """When to read, if no webhook hurries us and the provider asks for nothing else."""
-
-    first_ms: int
-    min_interval_ms: int
-    base_ms: int
-    cap_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """One provider's job API. `base_url` is `None` where each installation has its own."""
-
-    name: str
-    docs: str
-    base_url: str | None
-    auth: Auth | None
-    headers: tuple[tuple[str, str], ...]
-    status: Status
-    states: Mapping[str, Meaning]
-    timestamps: TimestampForm
-    poll: Poll
-    result_deadline_ms: int
-    result_kind: Literal["none"]
-
-    def with_base_url(self, base_url: str | None) -> "Profile":
-        """Return the profile for this installation; `ProfileError` if no base URL is known."""
-        url = base_url or self.base_url
-        if url is None:
-            raise ProfileError(self.name, "base_url", "the profile has none: configure one")
-        if _BASE_URL.fullmatch(url) is None:
-            raise ProfileError(self.name, "base_url", _BASE_URL_RULE)
-        return replace(self, base_url=url)
-
-
-_BASE_URL_RULE = "must be https://host[:port][/path] without a slash at its end, query or user name"
 
 
 def profile_names() -> tuple[str, ...]:
@@ -144,59 +96,56 @@ def read_profile(text: str, where: str) -> Profile:
 
 def parse_profile(table: Mapping[str, Any], where: str, text: str | None = None) -> Profile:
     """Check a parsed TOML table and return the profile. With `text`, messages know lines."""
-    top = Table(table, where, key_lines(text) if text is not None else {})
-    name = top.take_text("name")
+    top = Table(table, where, key_lines(text) if text is not None else {}, _GRAMMAR)
+    name = top.text("name")
     if _NAME.fullmatch(name) is None:
         raise top.error("name", "must be lower-case letters, digits and hyphens")
-    status_table = top.take_table("status")
+    status_table = top.table("status")
     status = _status(status_table)
     profile = Profile(
         name=name,
         docs=_docs(top),
         base_url=_base_url(top),
         auth=_auth(top),
-        headers=_headers(top.take_table("headers")),
+        headers=_headers(top.table("headers")),
         status=status,
-        states=_states(top.take_table("states")),
-        timestamps=_timestamps(top.take_table("timestamps")),
-        poll=_poll(top.take_table("poll")),
-        result_deadline_ms=_result_deadline(top.take_table("deadlines")),
-        result_kind=_result(top.take_table("result")),
+        states=_states(top.table("states")),
+        timestamps=_timestamps(top.table("timestamps")),
+        poll=_poll(top.table("poll")),
+        result_deadline_ms=_result_deadline(top.table("deadlines")),
+        result_kind=_result(top.table("result")),
     )
-    top.close()
     _check_outcome_words(status_table, profile)
     return profile
 
 
 def _docs(top: Table) -> str:
-    docs = top.take_text("docs")
+    docs = top.text("docs")
     if not docs.startswith("https://"):
         raise top.error("docs", "must be the https address of the page that the profile follows")
     return docs
 
 
 def _base_url(top: Table) -> str | None:
-    url = top.take_optional_text("base_url")
-    if url is not None and _BASE_URL.fullmatch(url) is None:
-        raise top.error("base_url", _BASE_URL_RULE)
+    url = top.optional_text("base_url")
+    if url is not None and BASE_URL.fullmatch(url) is None:
+        raise top.error("base_url", BASE_URL_RULE)
     return url
 
 
 def _auth(top: Table) -> Auth | None:
     if not top.has("auth"):
-        top.take("auth")
         return None
-    table = top.take_table("auth")
-    auth = Auth(_header_name(table, "header", table.take_text("header")), table.take_text("value"))
+    table = top.table("auth")
+    auth = Auth(_header_name(table, "header", table.text("header")), table.text("value"))
     _check_places(table, "value", auth.value, needed={"secret"})
     if _HEADER_VALUE.fullmatch(auth.value) is None:
         raise table.error("value", "must be printable ASCII")
-    table.close()
     return auth
 
 
 def _headers(table: Table) -> tuple[tuple[str, str], ...]:
-    headers = table.take_all_texts()
+    headers = table.all_texts()
     for name, value in headers:
         _header_name(table, name, name)
         if _HEADER_VALUE.fullmatch(value) is None:
@@ -208,22 +157,21 @@ def _headers(table: Table) -> tuple[tuple[str, str], ...]:
 
 def _status(table: Table) -> Status:
     status = Status(
-        method=table.take_choice("method", ("GET",), "GET"),
-        url=_url(table, "url", "job_id", table.take_text("url")),
+        method=table.choice("method", ("GET",), "GET"),
+        url=_url(table, "url", "job_id", table.text("url")),
         url_by_reference=_url_by_reference(table),
-        accepted=table.take_statuses("accepted", (200,)),
-        not_found=table.take_statuses("not_found", (404,)),
-        state=table.take_pointer("state"),
-        outcome=table.take_optional_pointer("outcome"),
-        outcome_when=frozenset(table.take_words("outcome_when")),
-        job_id=table.take_optional_pointer("job_id"),
-        client_reference=table.take_optional_pointer("client_reference"),
-        updated_at=table.take_optional_pointer("updated_at"),
-        error=table.take_optional_pointer("error"),
+        accepted=table.statuses("accepted", (200,)),
+        not_found=table.statuses("not_found", (404,)),
+        state=table.pointer("state"),
+        outcome=table.optional_pointer("outcome"),
+        outcome_when=frozenset(table.words("outcome_when")),
+        job_id=table.optional_pointer("job_id"),
+        client_reference=table.optional_pointer("client_reference"),
+        updated_at=table.optional_pointer("updated_at"),
+        error=table.optional_pointer("error"),
         request_id_header=_request_id_header(table),
-        grace_ms=table.take_ms("grace_s", 30),
+        grace_ms=table.ms("grace_s", 30),
     )
-    table.close()
     if (status.outcome is None) != (not status.outcome_when):
         raise table.error("outcome_when", "outcome and outcome_when go together")
     if status.accepted & status.not_found:
@@ -232,7 +180,7 @@ def _status(table: Table) -> Status:
 
 
 def _url_by_reference(table: Table) -> str | None:
-    url = table.take_optional_text("url_by_reference")
+    url = table.optional_text("url_by_reference")
     return None if url is None else _url(table, "url_by_reference", "client_reference", url)
 
 
@@ -245,14 +193,14 @@ def _url(table: Table, key: str, place: str, url: str) -> str:
 
 
 def _request_id_header(table: Table) -> str | None:
-    name = table.take_optional_text("request_id_header")
+    name = table.optional_text("request_id_header")
     return None if name is None else _header_name(table, "request_id_header", name)
 
 
 def _header_name(table: Table, key: str, name: str) -> str:
     if _TOKEN.fullmatch(name) is None:
         raise table.error(key, f"{name!r} is no header name")
-    if name.lower() in _RESERVED_HEADERS:
+    if name.lower() in RESERVED_HEADERS:
         raise table.error(key, f"the header {name} is set by the client alone")
     return name
 
@@ -274,11 +222,10 @@ def _check_places(table: Table, key: str, template: str, *, needed: Iterable[str
 def _states(table: Table) -> Mapping[str, Meaning]:
     states: dict[str, Meaning] = {}
     for meaning in _MEANINGS:
-        for word in table.take_words(meaning.value):
+        for word in table.words(meaning.value):
             if word in states:
                 raise table.error(meaning.value, f"{word!r} is also in {states[word].value}")
             states[word] = meaning
-    table.close()
     if Meaning.SUCCEEDED not in states.values():
         raise table.error("succeeded", "no word means success: an operation could never end well")
     return MappingProxyType(states)
@@ -293,31 +240,25 @@ def _check_outcome_words(status: Table, profile: Profile) -> None:
 
 
 def _timestamps(table: Table) -> TimestampForm:
-    form = table.take_choice("form", ("rfc3339", "unix_s", "unix_ms"), "rfc3339")
-    table.close()
-    return form  # type: ignore[return-value]  # take_choice has just proved it
+    return cast("TimestampForm", table.choice("form", ("rfc3339", "unix_s", "unix_ms"), "rfc3339"))
 
 
 def _poll(table: Table) -> Poll:
     poll = Poll(
-        first_ms=table.take_ms("first_s", 5),
-        min_interval_ms=table.take_ms("min_interval_s", 1, least_s=0.05),
-        base_ms=table.take_ms("base_s", 5, least_s=0.05),
-        cap_ms=table.take_ms("cap_s", 300, least_s=0.05),
+        first_ms=table.ms("first_s", 5),
+        min_interval_ms=table.ms("min_interval_s", 1, least_s=0.05),
+        base_ms=table.ms("base_s", 5, least_s=0.05),
+        cap_ms=table.ms("cap_s", 300, least_s=0.05),
     )
-    table.close()
     if not poll.min_interval_ms <= poll.base_ms <= poll.cap_ms:
         raise table.error("cap_s", "min_interval_s <= base_s <= cap_s must hold")
     return poll
 
 
 def _result_deadline(table: Table) -> int:
-    deadline_ms = table.take_ms("result_s", least_s=1)
-    table.close()
-    return deadline_ms
+    return table.ms("result_s", least_s=1)
 
 
 def _result(table: Table) -> Literal["none"]:
-    table.take_choice("kind", ("none",), "none")
-    table.close()
+    table.choice("kind", ("none",), "none")
     return "none"

@@ -9,9 +9,16 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from reconciler.providers.errors import EgressDeniedError
-from reconciler.providers.profile import Profile
+from reconciler.providers.job_api import Profile
 
 ID_CHARACTERS_MAX = 512
+#: Headers that frame or route a request: set by the client alone, in lower case.
+RESERVED_HEADERS = frozenset(
+    {
+        "accept-encoding", "connection", "content-length", "expect", "host", "te", "trailer",
+        "transfer-encoding", "upgrade",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

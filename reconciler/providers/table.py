@@ -1,8 +1,8 @@
 """Reading a TOML table strictly, with messages that an operator can act on.
 
-Each value is taken once, by name and kind; what is left over is an unknown key. A mistake names the
-file, the line where it is known, the key, what is wrong, and the nearest right word. The first
-mistake ends the reading.
+Whoever reads says first which keys there are, so an unknown one is refused before anything is
+missed. A mistake names the file, the line where it is known, the key, what is wrong, and the
+nearest right word. The first mistake ends the reading.
 """
 
 import difflib
@@ -49,16 +49,27 @@ def key_lines(text: str) -> dict[str, int]:
 
 
 class Table:
-    """One table of the file: `take_*` removes and checks a key, `close` refuses the rest."""
+    """One table of the file. Its methods return a value by key and kind, or raise `ProfileError`.
+
+    `known` holds the keys that may stand at each path; a path that it lacks takes any key.
+    """
 
     def __init__(
-        self, values: Mapping[str, Any], where: str, lines: Mapping[str, int], path: str = ""
+        self,
+        values: Mapping[str, Any],
+        where: str,
+        lines: Mapping[str, int],
+        known: Mapping[str, Collection[str]],
+        path: str = "",
     ) -> None:
-        self._values = dict(values)
+        self._values = values
         self._where = where
         self._lines = lines
+        self._known = known
         self._path = path
-        self._known: list[str] = []
+        for key in values:
+            if key not in known.get(path, values):
+                raise self.error(key, f"unknown key{did_you_mean(key, known[path])}")
 
     def error(self, key: str, problem: str) -> ProfileError:
         """Make the error for `key` of this table."""
@@ -66,45 +77,38 @@ class Table:
         line = self._lines.get(full, self._lines.get(self._path))
         return ProfileError(self._where, full, problem, line)
 
-    def take(self, key: str) -> Any:
-        """Take a value of any kind; `None` when the key is absent (TOML has no null)."""
-        self._known.append(key)
-        return self._values.pop(key, None)
-
-    def take_text(self, key: str, default: str | None = None) -> str:
-        """Take a text that is not empty; required without a default."""
-        value = self.take(key)
-        if value is None:
-            value = self._needed(key, default)
+    def text(self, key: str, default: str | None = None) -> str:
+        """Return a text that is not empty; required without a default."""
+        value = self._needed(key, default)
         if not isinstance(value, str) or not value:
             raise self.error(key, "must be a text that is not empty")
         return value
 
-    def take_optional_text(self, key: str) -> str | None:
-        """Take a text that may be absent."""
-        return self.take_text(key) if key in self._values else self.take(key)
+    def optional_text(self, key: str) -> str | None:
+        """Return a text that may be absent."""
+        return self.text(key) if key in self._values else None
 
-    def take_choice(self, key: str, choices: Collection[str], default: str | None = None) -> str:
-        """Take one of a closed list of words."""
-        value = self.take_text(key, default)
+    def choice(self, key: str, choices: Collection[str], default: str | None = None) -> str:
+        """Return one of a closed list of words."""
+        value = self.text(key, default)
         if value not in choices:
             listed = ", ".join(choices)
             problem = f"{value!r} is none of {listed}{did_you_mean(value, choices)}"
             raise self.error(key, problem)
         return value
 
-    def take_ms(self, key: str, default: float | None = None, *, least_s: float = 0) -> int:
-        """Take seconds (a number of at least `least_s`, at most ten years), as milliseconds."""
-        value = self._needed(key, default) if key not in self._values else self.take(key)
+    def ms(self, key: str, default: float | None = None, *, least_s: float = 0) -> int:
+        """Return seconds (a number of at least `least_s`, at most ten years), as milliseconds."""
+        value = self._needed(key, default)
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise self.error(key, "must be a number of seconds")
         if not least_s <= value <= _SECONDS_MAX:  # refuses nan and inf too
             raise self.error(key, f"must be at least {least_s:g} and at most ten years")
         return round(value * 1000)
 
-    def take_statuses(self, key: str, default: tuple[int, ...]) -> frozenset[int]:
-        """Take a list of HTTP statuses."""
-        value = self.take(key)
+    def statuses(self, key: str, default: tuple[int, ...]) -> frozenset[int]:
+        """Return a list of HTTP statuses."""
+        value = self._values.get(key)
         if value is None:
             return frozenset(default)
         if not isinstance(value, list) or not value:
@@ -114,53 +118,44 @@ class Table:
                 raise self.error(key, f"{item!r} is no final HTTP status (200 to 599)")
         return frozenset(value)
 
-    def take_words(self, key: str) -> tuple[str, ...]:
-        """Take a list of texts; an absent one is empty."""
-        value = self.take(key)
+    def words(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts; an absent one is empty."""
+        value = self._values.get(key)
         if value is None:
             return ()
         if not isinstance(value, list) or not all(isinstance(w, str) and w for w in value):
             raise self.error(key, "must be a list of texts that are not empty")
         return tuple(value)
 
-    def take_pointer(self, key: str) -> tuple[str, ...]:
-        """Take a JSON Pointer (RFC 6901) that is needed, as its unescaped tokens."""
-        text = self.take_text(key)
+    def pointer(self, key: str) -> tuple[str, ...]:
+        """Return a JSON Pointer (RFC 6901) that is needed, as its unescaped tokens."""
+        text = self.text(key)
         if not text.startswith("/") or re.search(r"~(?![01])", text):
             raise self.error(key, f"{text!r} is no JSON Pointer (RFC 6901), such as /status")
         return tuple(t.replace("~1", "/").replace("~0", "~") for t in text[1:].split("/"))
 
-    def take_optional_pointer(self, key: str) -> tuple[str, ...] | None:
-        """Take a JSON Pointer that may be absent."""
-        return self.take_pointer(key) if key in self._values else self.take(key)
+    def optional_pointer(self, key: str) -> tuple[str, ...] | None:
+        """Return a JSON Pointer that may be absent."""
+        return self.pointer(key) if key in self._values else None
 
-    def take_table(self, key: str) -> "Table":
-        """Take a table within this one; an absent one is empty, so its required keys are missed."""
-        value = self.take(key)
+    def table(self, key: str) -> "Table":
+        """Return a table within this one; an absent one is empty, its needed keys are missing."""
+        value = self._values.get(key)
         if value is not None and not isinstance(value, dict):
             raise self.error(key, f"must be a table, [{key}]")
         path = f"{self._path}.{key}" if self._path else key
-        return Table(value or {}, self._where, self._lines, path)
+        return Table(value or {}, self._where, self._lines, self._known, path)
 
-    def take_all_texts(self) -> tuple[tuple[str, str], ...]:
-        """Take every key that is left; all values are texts."""
-        return tuple((key, self.take_text(key)) for key in tuple(self._values))
+    def all_texts(self) -> tuple[tuple[str, str], ...]:
+        """Return every key and value; all values are texts."""
+        return tuple((key, self.text(key)) for key in self._values)
 
     def has(self, key: str) -> bool:
-        """Whether `key` is there and not yet taken."""
+        """Whether `key` is there."""
         return key in self._values
 
-    def close(self) -> None:
-        """Refuse what nobody took."""
-        for key in self._values:
-            raise self.error(key, f"unknown key{did_you_mean(key, self._known)}")
-
     def _needed(self, key: str, default: Any) -> Any:
-        self._known.append(key)
-        if default is None:
-            # A misspelt key is the likelier mistake than a forgotten one: say that first.
-            for other in self._values:
-                if difflib.get_close_matches(other, [key], n=1, cutoff=0.75):
-                    raise self.error(other, f"unknown key; did you mean {key!r}?")
+        value = self._values.get(key, default)
+        if value is None:
             raise self.error(key, "is missing")
-        return default
+        return value

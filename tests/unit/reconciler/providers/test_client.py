@@ -217,6 +217,11 @@ async def reset_at_once(_reader: asyncio.StreamReader, writer: asyncio.StreamWri
             "timeout",
             id="endless-1xx",
         ),
+        pytest.param(
+            trickling(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100, pause_s=0),
+            "timeout",
+            id="flood-of-1xx",
+        ),
         pytest.param(answering(b"", close=True), "no_answer", id="fin"),
         pytest.param(reset_at_once, "reset", id="rst"),
         pytest.param(answering(b"SSH-2.0-OpenSSH_9\r\n\r\n"), "bad_http", id="other-protocol"),
