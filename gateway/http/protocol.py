@@ -19,13 +19,16 @@ forwarding header: `scope["client"]` is the peer of the socket.
 import asyncio
 from enum import Enum
 from typing import Any
+from urllib.parse import unquote
 
 import httptools
+from uvicorn._types import ASGIVersions
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from gateway.http.front import Front, peer_of
-from gateway.http.head import FRAMING, head_bytes, refusal_of_head
+from gateway.http.head import head_bytes, judge_head
 from gateway.http.refusal import Refusal, RefusedError
 
 
@@ -41,6 +44,11 @@ class Input(Enum):
 # Looked up several times a request.
 _REST, _HEAD, _BODY, _DEAF = Input.REST, Input.HEAD, Input.BODY, Input.DEAF
 
+_ASGI: ASGIVersions = {"version": "3.0", "spec_version": "2.3"}
+
+# `_since` of a message that has come this far in one segment: nobody waits for it yet.
+_UNSTAMPED = 0.0
+
 
 class GuardedProtocol(HttpToolsProtocol):
     """One connection. All times are `loop.time()` seconds."""
@@ -53,7 +61,6 @@ class GuardedProtocol(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.access_log = False
         self.front = server_state
         self.limits = server_state.limits
         self._line: asyncio.Transport  # the real transport; `self.transport` closes gently
@@ -61,7 +68,6 @@ class GuardedProtocol(HttpToolsProtocol):
         self._input = _REST
         self._hung_up = False
         self._deferred: Refusal | None = None
-        self._framing: list[tuple[bytes, bytes]] = []
         # Bytes of the segment at hand that may belong to a message which begins in it.
         self._unclaimed_bytes = 0
         self._head_bytes = 0  # at least what the head has; `head_bytes` counts exactly
@@ -147,58 +153,94 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Open a new head; the first one in a segment may own all of its bytes."""
-        if len(self.pipeline) >= self.limits.pipelined_max:
+        if self.pipeline and len(self.pipeline) >= self.limits.pipelined_max:
             raise RefusedError(Refusal.TOO_MANY_PIPELINED)
         self._input = _HEAD
         self._head_bytes, self._unclaimed_bytes = self._unclaimed_bytes, 0
-        self._framing = []
-        self._since = self.loop.time()
-        super().on_message_begin()
+        self._since = _UNSTAMPED
+        self.url = b""
+        self.headers = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a field, its value without the white space around it (RFC 9112, 5.1)."""
-        name = name.lower()
-        field = (name, value.rstrip(b" \t"))
-        self.headers.append(field)
-        if name in FRAMING:
-            self._framing.append(field)
-            if name == b"expect":
-                self.expect_100_continue = field[1].lower() == b"100-continue"
-        if len(self.headers) > self.limits.fields_max:
-            raise RefusedError(Refusal.HEAD_TOO_LARGE)
+        # Of all white space only blanks and tabs get past llhttp.
+        self.headers.append((name.lower(), value.rstrip()))
 
     def on_headers_complete(self) -> None:
-        """Check the head, then let uvicorn start the application."""
-        if (
-            self._head_bytes > self.limits.head_bytes_max
-            and head_bytes(self.url, self.headers) > self.limits.head_bytes_max
+        """Judge the head, and start the application or queue the request."""
+        limits = self.limits
+        if len(self.headers) > limits.fields_max or (
+            self._head_bytes > limits.head_bytes_max
+            and head_bytes(self.url, self.headers) > limits.head_bytes_max
         ):
             raise RefusedError(Refusal.HEAD_TOO_LARGE)
         version = self.parser.get_http_version()
-        refusal = refusal_of_head(version, self.url, self._framing)
-        if refusal is not None:
-            raise RefusedError(refusal)
-        if version == "1.0":
-            self.expect_100_continue = False  # RFC 9110, 10.1.1
-        super().on_headers_complete()
+        verdict = judge_head(version, self.url, self.headers)
+        if isinstance(verdict, Refusal):
+            raise RefusedError(verdict)
+        earlier = self.cycle
+        self.cycle = self._open_cycle(version, expects_100=verdict)
         self.headers = []  # trailers end here, where nobody looks
-        if self.front.stopping:
-            self.cycle.keep_alive = False
         self._input = _BODY
         self._body_bytes = self._wire_bytes = self._stretch_from_bytes = 0
-        self._since = self.loop.time()
+        self._since = _UNSTAMPED
+        if earlier is None or earlier.response_complete:  # type: ignore[redundant-expr]
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+
+    def _open_cycle(self, version: str, *, expects_100: bool) -> RequestResponseCycle:
+        raw_path, _, query = self.url.partition(b"?")
+        path = raw_path.decode("ascii")
+        self.scope = {
+            "type": "http",
+            "asgi": _ASGI,
+            "http_version": version,
+            "method": self.parser.get_method().decode("ascii"),
+            "scheme": "http",
+            "server": self.server,
+            "client": self.client,
+            "root_path": "",
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": raw_path,
+            "query_string": query,
+            "headers": self.headers,
+        }
+        return RequestResponseCycle(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.front.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=expects_100,
+            keep_alive=(
+                version == "1.1" and self.parser.should_keep_alive() and not self.front.stopping
+            ),
+            on_response=self.on_response_complete,
+        )
 
     def on_body(self, body: bytes) -> None:
         """Hand a piece of body on, up to the cap."""
         self._body_bytes += len(body)
         if self._body_bytes > self.limits.body_bytes_max:
             raise RefusedError(Refusal.BODY_TOO_LARGE)
-        super().on_body(body)
+        cycle = self.cycle
+        if cycle.response_complete:
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
 
     def on_message_complete(self) -> None:
-        """Come to rest."""
+        """Come to rest, and tell the application that its body is complete."""
         self._input = _REST
-        super().on_message_complete()
+        self.cycle.more_body = False
+        self.cycle.message_event.set()
 
     def on_response_complete(self) -> None:
         """Start the next request that waits, or wait for one; a refusal comes last."""
@@ -219,8 +261,13 @@ class GuardedProtocol(HttpToolsProtocol):
     # Limits that are met between segments
 
     def _check_unfinished(self) -> None:
+        if self._since == _UNSTAMPED:
+            self._since = self.loop.time()
         if self._input is _HEAD:
-            if self._head_bytes > self.limits.head_bytes_max:
+            if (
+                self._head_bytes > self.limits.head_bytes_max
+                or len(self.headers) > self.limits.fields_max
+            ):
                 self._refuse(Refusal.HEAD_TOO_LARGE)
         elif self._wire_bytes > 2 * self._body_bytes + self.limits.framing_bytes_max:
             self._refuse(Refusal.FRAMING_TOO_LARGE)

@@ -10,6 +10,7 @@ Signals, and starting and stopping stores and workers, are the composition root'
 
 import asyncio
 import contextlib
+import os
 import resource
 import socket
 import time
@@ -27,6 +28,7 @@ from gateway.http.protocol import GuardedProtocol
 
 # Connections that the kernel holds for us while the loop is busy or the start is not finished.
 _BACKLOG = 2048
+_PORT_MAX = 65_535
 # Files that the rest of the process may need beside the connections.
 _FILES_BESIDE = 256
 # How exactly deadlines are kept: a tenth of the shortest, between these.
@@ -68,15 +70,15 @@ def bind(host: str, port: int, *, setting: str) -> socket.socket:
 
     Connections that arrive before `serve` wait in the kernel's queue. Raises ListenError.
     """
+    cannot = f"cannot listen on {host} port {port} (setting {setting})"
+    if not 0 <= port <= _PORT_MAX:  # getaddrinfo would take 70000 for 4464
+        raise ListenError(f"{cannot}: a port is a number from 0 to {_PORT_MAX}")
     try:
         info = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, _, _, address = info[0]
         return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ListenError(
-            f"cannot listen on {host} port {port} (setting {setting}): {reason}"
-        ) from error
+    except (OSError, UnicodeError) as error:  # UnicodeError: not a host name at all
+        raise ListenError(f"{cannot}: {_reason(error)}") from error
 
 
 async def serve(
@@ -106,6 +108,12 @@ async def serve(
         sweep.cancel()
         for server in servers:
             server.close()
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)  # without the address that create_server adds
+    return str(error)
 
 
 async def _listen(listener: Listener, front: Front) -> asyncio.Server:

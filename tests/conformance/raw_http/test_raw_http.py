@@ -12,7 +12,7 @@ import time
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,7 @@ class Running:
 
     app: NotingApp
     port: int
-    refusals: list[Any] = field(default_factory=list)
+    loop: asyncio.AbstractEventLoop | None = None
 
 
 @pytest.fixture(scope="module")
@@ -126,8 +126,10 @@ def servers() -> Iterator[dict[str, Running]]:
     worker = threading.Thread(target=thread)
     worker.start()
     assert ready.wait(PATIENCE_S)
-    yield running
     loop, stop = stop_soon[0]
+    for server in running.values():
+        server.loop = loop
+    yield running
     loop.call_soon_threadsafe(stop.set)
     worker.join(PATIENCE_S)
     assert not worker.is_alive()
@@ -206,7 +208,7 @@ def _play(case: dict[str, Any], server: Running) -> dict[str, Any]:
             statuses += [] if surplus is None else [surplus]
             still_open = not answers.closed
         sender.join(PATIENCE_S)
-        seen = _settled(server.app.seen[sock.getsockname()[1]])
+        seen = _settled(server, sock.getsockname()[1])
     return {
         "status": statuses,
         "seen": [note for note in seen if note["request"] != "GET /still-open"],
@@ -214,8 +216,12 @@ def _play(case: dict[str, Any], server: Running) -> dict[str, Any]:
     }
 
 
-def _settled(notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the notes once the application knows what became of each body."""
+def _settled(server: Running, port: int) -> list[dict[str, Any]]:
+    """Return the notes once the application was started and knows what became of each body."""
+    assert server.loop is not None
+    # Whatever the server had scheduled for this connection runs before this.
+    asyncio.run_coroutine_threadsafe(asyncio.sleep(0), server.loop).result(PATIENCE_S)
+    notes = server.app.seen[port]
     deadline = time.monotonic() + PATIENCE_S
     while any(note["body"] is None for note in notes) and time.monotonic() < deadline:
         time.sleep(0.01)
