@@ -45,6 +45,10 @@ ADMIN_TOKEN_FILE = "admin.token"  # noqa: S105  # a file's name
 _TICK_AGE_MAX_MS = 30_000
 _PROBE_S = 2.0
 
+#: Randomness for ids, a page at a time: a system call an id would hand the interpreter's lock to
+#: the writer's thread in the middle of every request.
+_random = Path("/dev/urandom").open("rb", buffering=4096)  # noqa: SIM115  # open as long as we run
+
 _log = logs.get("runtime")
 
 
@@ -63,6 +67,8 @@ async def run(config: Config, *, stop: asyncio.Event, on_ready: Callable[[Runnin
     parts = Parts.build(config)
     public, internal = _bind(config)
     async with contextlib.AsyncExitStack() as stack:
+        # Its own folder is made, never one above: a mistyped path is an error, not a new place.
+        config.data_folder().mkdir(mode=0o700, exist_ok=True)
         store = open_store(config.ledger(), now=now_ms)
         stack.push_async_callback(store.close)
         token_file = await _first_token(store, config.data_folder())
@@ -113,7 +119,7 @@ def now_ms() -> int:
 
 def new_id(prefix: str) -> str:
     """Return a fresh id."""
-    return make_id(prefix, now_ms(), os.urandom(RANDOM_BYTES))
+    return make_id(prefix, now_ms(), _random.read(RANDOM_BYTES))
 
 
 def _bind(config: Config) -> list[socket.socket]:
