@@ -113,10 +113,13 @@ def preset_names() -> tuple[str, ...]:
     return tuple(sorted(f.name[:-5] for f in folder.iterdir() if f.name.endswith(".toml")))
 
 
-@cache
 def load_preset(name: str) -> Preset:
     """Return the built-in preset; PresetError with a suggestion when there is none."""
-    name = ALIASES.get(name, name)
+    return _load(ALIASES.get(name, name))
+
+
+@cache
+def _load(name: str) -> Preset:
     names = preset_names()
     if name not in names:
         Table({"preset": name}, "presets", None, "").word("preset", names)

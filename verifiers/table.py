@@ -53,7 +53,7 @@ class Table:
 
     def word(self, key: str, words: Iterable[str], default: str | None = None) -> str:
         """Return the text at `key`, which must be one of `words`."""
-        value, known = self.text(key, default), list(words)
+        value, known = self.text(key, default), [str(word) for word in words]
         if value not in known:
             raise self.error(key, f"{value!r} is unknown{_suggest(value, known)}")
         return value
