@@ -48,6 +48,7 @@ _ASGI: ASGIVersions = {"version": "3.0", "spec_version": "2.3"}
 
 # `_since` of a message that has come this far in one segment: nobody waits for it yet.
 _UNSTAMPED = 0.0
+_UNKNOWN = -1
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -76,7 +77,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._stretch_from_bytes = 0
         self._since = 0.0  # when the present wait (idle, head, stretch of body, linger) began
         self._idle_s = self.limits.head_s  # until the first request is answered
-        self._unsent_bytes = 0
+        self._unsent_bytes = _UNKNOWN  # at the sweep before, while the peer does not read
         self._unsent_since = 0.0
 
     # The connection
@@ -120,6 +121,11 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         if self._input is not _REST:
             self._check_unfinished()
+
+    def resume_writing(self) -> None:
+        """Take up writing again; the peer has read."""
+        super().resume_writing()
+        self._unsent_bytes = _UNKNOWN
 
     def shutdown(self) -> None:
         """Close an idle connection; let the request at hand be the last one."""

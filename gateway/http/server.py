@@ -14,17 +14,19 @@ import os
 import resource
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from email.utils import formatdate
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from uvicorn.config import Config
 
 from gateway.http.front import Front
 from gateway.http.limits import HttpLimits
 from gateway.http.protocol import GuardedProtocol
+
+App: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
 
 # Connections that the kernel holds for us while the loop is busy or the start is not finished.
 _BACKLOG = 2048
@@ -46,7 +48,7 @@ class Listener:
     """An ASGI application on a bound socket. `name` tells listeners apart (public, internal)."""
 
     name: str
-    app: Any
+    app: App
     sock: socket.socket
     limits: HttpLimits
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -134,6 +136,16 @@ async def test_answers_carry_a_date_and_no_server() -> None:
         writer.close()
 
     assert (b"\r\ndate: " in head, b"\r\nserver: " in head) == (True, False)
+
+
+def test_h11_is_never_loaded() -> None:
+    """The slow parser, with rules of its own, is not there to be chosen by accident."""
+    script = "import sys, gateway.http.server; print('h11' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+
+    assert done.stdout.strip() == "False"
 
 
 def test_taken_port_is_a_sentence() -> None:
