@@ -8,13 +8,13 @@ ends.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from reconciler import logs
-from reconciler.domain.decide import Decision
+from reconciler.domain.decide import Cause, Decision, decide_trigger
 from reconciler.domain.lease import Claimed, Lease
-from reconciler.domain.operation import Effect
+from reconciler.domain.operation import Effect, Trigger
 from reconciler.effects.collect import collect
 from reconciler.effects.means import Means
 from reconciler.effects.read_status import read_status
@@ -65,7 +65,10 @@ class Worker:
         self.last_tick_at = self.means.clock()
         free = self.concurrency - len(self._running)
         if free == 0:
-            await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+            # At most one sleep long, so that many slow calls do not look like a loop that is stuck.
+            await asyncio.wait(
+                self._running, timeout=self.idle_s, return_when=asyncio.FIRST_COMPLETED
+            )
             return
         try:
             claimed = await self._claim(free)
@@ -78,12 +81,24 @@ class Worker:
     async def _claim(self, limit: int) -> list[Claimed]:
         lease_ids = [self.means.new_id("lse") for _ in range(limit)]
         now = self.means.clock()
-        claimed = await self.work.claim(self.means.actor, lease_ids, self.lease_ttl_ms, now)
+        claiming = asyncio.ensure_future(
+            self.work.claim(self.means.actor, lease_ids, self.lease_ttl_ms, now)
+        )
+        try:
+            claimed = await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            # A claim is not taken back: what it got is under way, or it waits for its lease to end.
+            with contextlib.suppress(StorageUnavailableError):
+                self._start(await claiming)
+            raise
+        self._start(claimed)
+        return claimed
+
+    def _start(self, claimed: Iterable[Claimed]) -> None:
         for item in claimed:
             task = asyncio.create_task(self._carry_out(item))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
-        return claimed
 
     async def _idle(self) -> None:
         """Sleep until work is due, arrives, or the longest sleep is over."""
@@ -106,8 +121,17 @@ class Worker:
         except Exception:  # noqa: BLE001  # a bug of ours must not end the loop; it is logged whole
             _log.exception("effect_failed", operation=operation.operation_id)
             with contextlib.suppress(StorageUnavailableError):
-                now = self.means.clock()
-                await self.work.release(lease, now + _AFTER_BUG_MS, now)
+                await self._set_aside(claimed)
+
+    async def _set_aside(self, claimed: Claimed) -> None:
+        """Wait after a bug of ours; a deadline passes all the same, so no bug is for ever."""
+        lease, operation = claimed.lease, claimed.operation
+        now, deadline_at = self.means.clock(), claimed.operation.deadline_at()
+        if deadline_at is None or now < deadline_at:
+            await self.work.release(lease, now + _AFTER_BUG_MS, now)
+            return
+        cause = Cause(self.means.actor, "deadline", "deadline passed; our own work on it fails")
+        await self._commit(lease, decide_trigger(operation, Trigger.DEADLINE_PASSED, cause, now))
 
     async def _effect(self, claimed: Claimed) -> Decision:
         effect = claimed.operation.rule.effect

@@ -7,6 +7,7 @@ one atomic step or not at all. Which state may follow which is not decided here 
 """
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from reconciler.domain import journal
 from reconciler.domain.observation import Meaning, Observation
@@ -20,6 +21,8 @@ from reconciler.domain.operation import (
     path,
 )
 from reconciler.domain.retry import backoff_ms
+
+T = TypeVar("T")
 
 #: How long the collecting of a result may take before a person is asked.
 COLLECT_DEADLINE_MS = 3_600_000
@@ -35,6 +38,7 @@ _TRIGGERS = {
     Meaning.UNREADABLE: Trigger.SAW_NOTHING,
     Meaning.CONTRADICTION: Trigger.SAW_CONTRADICTION,
 }
+#: Reads in a row that are counted and alarmed. A throttled one was no read: it changes no count.
 _TELLS_NOTHING = (Meaning.NOT_FOUND, Meaning.UNREADABLE)
 
 
@@ -94,11 +98,17 @@ class Decision:
             {
                 "operation_id": self.operation.operation_id,
                 "observation_id": read.observation_id,
+                "prompted_by": read.prompted_by,
                 "meaning": seen.meaning,
                 "remote_state": seen.remote_state,
+                "remote_job_id": seen.remote_job_id,
+                "provider_at": seen.provider_at,
                 "http_status": seen.http_status,
                 "digest": seen.body_digest,
+                "not_before_at": seen.not_before_at,
                 "detail": seen.detail,
+                "request_id": seen.request_id,
+                "address": seen.address,
                 "at": seen.fetched_at,
                 "conflict": self.conflict,
             },
@@ -178,17 +188,31 @@ def _decision(
 def _with_facts(operation: Operation, seen: Observation, now: int) -> Operation:
     """Return the operation with what the read observed; local state untouched (O12)."""
     changed = seen.remote_state is not None and seen.remote_state != operation.remote_state
-    tells_nothing = seen.meaning in _TELLS_NOTHING
-    return replace(
+    read = replace(
         operation,
         updated_at=now,
         last_read_at=seen.fetched_at,
-        remote_state=seen.remote_state or operation.remote_state,
-        remote_updated_at=seen.provider_at or operation.remote_updated_at,
-        remote_job_id=operation.remote_job_id or seen.remote_job_id,
         quiet_reads=0 if changed else operation.quiet_reads + 1,
-        unreadable_reads=operation.unreadable_reads + 1 if tells_nothing else 0,
+        unreadable_reads=_unreadable_reads(operation, seen.meaning),
     )
+    if seen.meaning is Meaning.CONTRADICTION:
+        return read  # what it says is about another job
+    return replace(
+        read,
+        remote_state=_known(seen.remote_state, operation.remote_state),
+        remote_updated_at=_known(seen.provider_at, operation.remote_updated_at),
+        remote_job_id=_known(operation.remote_job_id, seen.remote_job_id),
+    )
+
+
+def _unreadable_reads(operation: Operation, meaning: Meaning) -> int:
+    if meaning is Meaning.THROTTLED:
+        return operation.unreadable_reads
+    return operation.unreadable_reads + 1 if meaning in _TELLS_NOTHING else 0
+
+
+def _known(first: T | None, second: T | None) -> T | None:
+    return second if first is None else first
 
 
 def _walk(
@@ -247,7 +271,7 @@ def _due_at(
 
 def _reason(seen: Observation) -> str:
     if seen.meaning is Meaning.CONTRADICTION:
-        return f"the provider answered for another job: {seen.remote_job_id}"
+        return f"the provider answered for another job: {seen.detail} ({seen.remote_job_id})"
     if seen.remote_state is None:
         return f"status read told nothing: {seen.detail or seen.meaning}"
     return f"status read: {seen.remote_state}"

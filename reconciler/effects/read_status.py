@@ -37,10 +37,17 @@ async def read_status(claimed: Claimed, means: Means) -> Decision:
         operation,
         read,
         means.clock(),
-        poll=_WITHOUT_PROVIDER if provider is None else provider.profile.poll,
+        poll=_poll(provider),
         jitter=means.jitter(),
         actor=means.actor,
     )
+
+
+def _poll(provider: Provider | None) -> Poll:
+    if provider is None:
+        return _WITHOUT_PROVIDER
+    own = provider.profile.poll
+    return Poll(own.min_interval_ms, own.base_ms, own.cap_ms)
 
 
 def _must_not_ask(operation: Operation, now: int) -> bool:
@@ -67,6 +74,7 @@ async def _observe(operation: Operation, provider: Provider | None, means: Means
         provider.profile,
         answer,
         expected_job_id=operation.remote_job_id,
+        expected_reference=operation.client_reference,
         now=now,
         age_ms=now - operation.created_at,
     )
