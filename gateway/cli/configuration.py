@@ -1,0 +1,51 @@
+"""`vouchback config`: is the configuration right, and what is it after all."""
+
+import click
+
+from gateway.cli.invocation import Invocation, config_option, format_option
+from gateway.cli.output import inert, print_json, say, to_json
+
+
+@click.group()
+def config() -> None:
+    """Check and show the configuration."""
+
+
+@config.command("check")
+@config_option
+@click.pass_obj
+def check(invocation: Invocation) -> None:
+    """Check everything that a start would check, secrets included; exit 78 names each mistake."""
+    from gateway.source import build_sources
+
+    loaded = invocation.load()
+    sources = build_sources(loaded)
+    say(f"{loaded.file or 'defaults'}: right; {len(sources)} sources")
+
+
+@config.command("show")
+@config_option
+@format_option
+@click.pass_obj
+def show(invocation: Invocation) -> None:
+    """Show the configuration in force, defaults and variables included; secrets are references."""
+    loaded = invocation.load()
+    document = loaded.settings.model_dump(mode="json")
+    if invocation.format != "table":
+        print_json(document)
+        return
+    say(f"from {loaded.file or 'defaults'}; relative paths start in {loaded.folder}")
+    for line in flat(document):
+        click.echo(line)
+
+
+def flat(document: dict[str, object], above: str = "") -> list[str]:
+    """Return a line a setting: its dotted name and its value."""
+    lines = []
+    for name, value in document.items():
+        here = f"{above}.{name}" if above else name
+        if isinstance(value, dict) and value:
+            lines += flat(value, here)
+        elif value is not None:
+            lines.append(f"{inert(here)} = {to_json(value)}")
+    return lines
