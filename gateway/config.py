@@ -6,15 +6,17 @@ and correlation, compiled once, so that the hot path only looks them up.
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from reconciler.config import (
+    DURATION_S_MAX,
     ConfigError,
     EgressSection,
     Mode,
@@ -31,13 +33,24 @@ from reconciler.config import (
 SEARCH = ("./vouchback.toml", "/etc/vouchback/config.toml")
 #: Variables that are not overrides of the configuration.
 OTHER_VARIABLES = ("VOUCHBACK_CONFIG", "VOUCHBACK_URL", "VOUCHBACK_TOKEN")
-_LISTEN = r"^(\[[0-9a-fA-F:.]+\]|[^:\[\]/\s]+):\d{1,5}$"
+_LISTEN = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]/\s]+):([0-9]{1,5})")
+_PORT_MAX = 65_535
+
+
+def _check_listen(text: str) -> str:
+    found = _LISTEN.fullmatch(text)
+    if found is None or int(found[2]) > _PORT_MAX:
+        raise ValueError("must be HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080")
+    return text
+
+
+Listen = Annotated[str, AfterValidator(_check_listen)]
 
 
 class PublicSection(Section):
     """`[public]`: the listener that providers reach; it serves `/in/{source}` and nothing else."""
 
-    listen: str = Field("127.0.0.1:8080", pattern=_LISTEN)
+    listen: Listen = "127.0.0.1:8080"
     #: The address that providers were given, without a path. Signed URLs are checked against it,
     #: never against what Host or X-Forwarded headers say.
     url: str = Field("http://127.0.0.1:8080", pattern=r"^https?://[^/\s?#@]+$")
@@ -46,7 +59,7 @@ class PublicSection(Section):
 class InternalSection(Section):
     """`[internal]`: the listener for the API and health; keep it inside."""
 
-    listen: str = Field("127.0.0.1:8081", pattern=_LISTEN)
+    listen: Listen = "127.0.0.1:8081"
 
 
 class LimitsSection(Section):
@@ -87,14 +100,14 @@ class SourceSection(Section):
     scheme: dict[str, Any] | None = None
     project: Name = "default"
     mode: Mode = "live"
-    keys: tuple[KeySection, ...] = ()
+    keys: list[KeySection] = Field(default_factory=list)
     #: Whose job API confirms the events, and where an event names its job.
     profile: Name | None = None
     job_id: str | None = None
     client_reference: str | None = None
     body_bytes_max: int | None = Field(None, ge=1)
     #: How long an event key is remembered; at least what the scheme needs.
-    memory_days: int | None = Field(None, ge=1)
+    memory_days: int | None = Field(None, ge=1, le=DURATION_S_MAX // 86_400)
 
 
 class LogSection(Section):
@@ -151,7 +164,8 @@ def load_config(path: Path | None = None) -> Config:
     if file is not None:
         table = _read(file)
     where = str(file) if file else "defaults"
-    settings = validate(Settings, override(table, os.environ), where)
+    variables = _variables(os.environ)
+    settings = validate(Settings, _override(table, variables, os.environ), where, variables)
     folder = file.parent if file else Path()
     return Config(settings, file, folder.absolute())
 
@@ -176,29 +190,40 @@ def find_file(path: Path | None) -> Path | None:
 def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, not TOML, a number too long
         raise ConfigError(f"{file}: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{file}: nested too deeply") from None
 
 
-def override(table: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return the table with `VOUCHBACK_SECTION__KEY` variables laid over it."""
-    result = {
-        name: dict(value) if isinstance(value, dict) else value for name, value in table.items()
-    }
+def _variables(environ: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    """Return the `VOUCHBACK_SECTION__KEY` variables that are set, by section and key."""
     single = {
         f"VOUCHBACK_{section}__{key}".upper(): (section, key)
         for section, field in Settings.model_fields.items()
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
         for key in field.annotation.model_fields
     }
-    for name, text in environ.items():
+    found = {}
+    for name in environ:
         if not name.startswith("VOUCHBACK_") or name in OTHER_VARIABLES:
             continue
         if name not in single:
             near = suggest(name, [*single, *OTHER_VARIABLES])
             raise ConfigError(f"environment: unknown variable {name}{near}")
-        section, key = single[name]
-        result.setdefault(section, {})[key] = _value(text)
+        found[single[name]] = name
+    return found
+
+
+def _override(
+    table: Mapping[str, Any], variables: Mapping[tuple[str, str], str], environ: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the table with the variables laid over it."""
+    result = dict(table)
+    for (section, key), name in variables.items():
+        below = result.get(section, {})
+        if isinstance(below, dict):  # anything else is a mistake that validation names
+            result[section] = {**below, key: _value(environ[name])}
     return result
 
 

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -54,7 +55,7 @@ def resolve_secret(reference: str) -> str:
     path = Path(name) if kind == "file" else _credential(reference, name)
     try:
         value = path.read_text("utf-8").removesuffix("\n")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the path
         what = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ConfigError(f"secret {reference}: cannot read {path}: {what}") from None
     if not value:
@@ -81,8 +82,11 @@ SecretReference = Annotated[str, AfterValidator(check_secret_reference)]
 class Section(BaseModel):
     """A table of the configuration: no unknown keys, no coercion, no change later."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
+
+#: Ten years: instants built with longer durations leave the calendar.
+DURATION_S_MAX = 315_360_000
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 Mode = Annotated[str, Field(pattern=r"^(live|test)$")]
@@ -115,7 +119,7 @@ class EgressSection(Section):
     """`[egress]`: where outbound calls may go beyond public https addresses."""
 
     #: Networks and ports, e.g. `10.1.0.0/16:443` or `http://127.0.0.0/8:9000`.
-    allow: tuple[str, ...] = ()
+    allow: list[str] = Field(default_factory=list)
     #: Bounds of one call.
     deadline_s: float = Field(10.0, gt=0, le=120)
     response_bytes_max: int = Field(1 << 20, ge=1024)
@@ -133,7 +137,7 @@ class ProfileSection(Section):
     base_url: str | None = None
     secret: SecretReference | None = None
     #: How long the business waits for a result, if the profile's own default does not fit.
-    result_s: int | None = Field(None, ge=1)
+    result_s: int | None = Field(None, ge=1, le=DURATION_S_MAX)
 
 
 # ---------------------------------------------------------------- errors people can act on
@@ -141,18 +145,34 @@ class ProfileSection(Section):
 S = TypeVar("S", bound=BaseModel)
 
 
-def validate(section: type[S], table: Mapping[str, Any], where: str) -> S:
-    """Return `table` as a `section`; `ConfigError` that lists every mistake, one a line."""
+def validate(
+    section: type[S],
+    table: Mapping[str, Any],
+    where: str,
+    variables: Mapping[tuple[Any, ...], str] = MappingProxyType({}),
+) -> S:
+    """Return `table` as a `section`; `ConfigError` that lists every mistake, one a line.
+
+    `where` is the file; `variables` names the environment variable that set a section's key.
+    """
     try:
         return section.model_validate(table)
     except ValidationError as error:
-        lines = [_explain(section, item) for item in error.errors(include_url=False)]
-        raise ConfigError("\n".join(f"{where}: {line}" for line in lines)) from None
+        lines = []
+        for item in error.errors(include_url=False, include_input=False):
+            variable = variables.get(item["loc"][:2])
+            place = f"environment: {variable}" if variable else where
+            lines.append(f"{place}: {_explain(section, item)}")
+        raise ConfigError("\n".join(lines)) from None
 
 
 def _explain(section: Any, item: Any) -> str:
     # The input is left out on purpose: it may be a secret in the wrong place.
     key = ".".join(str(part) for part in item["loc"])
+    if item["loc"][-1:] == ("[key]",):
+        return f"{key.removesuffix('.[key]')}: a name is lower-case letters, digits and hyphens"
+    if item["type"] == "model_type":
+        return f"{key}: must be a table, [{key}]"
     if item["type"] == "extra_forbidden":
         known = _fields(section, item["loc"][:-1])
         return f"unknown key {key}{suggest(str(item['loc'][-1]), known)}"
