@@ -53,6 +53,9 @@ def prepare(path: Path, now: int) -> None:
         ledger = connection.writing(path)
         try:
             _migrate(ledger, path, now)
+            # A killed process may have left commits that the kernel knows but the disk does not.
+            # From here on what can be read is durable, so an answer may rest on it.
+            ledger.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         finally:
             ledger.close()
     except apsw.NotADBError as error:

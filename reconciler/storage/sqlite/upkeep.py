@@ -13,7 +13,10 @@ from reconciler.storage.sqlite.writer import Executor
 TRIM_MAX = 500
 
 _COUNTS = Table(RefusalCount)
-_PROBE = "INSERT INTO probe (id, at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at"
+_PROBE = """
+    INSERT INTO probe (id, at) VALUES (1, ?)
+    ON CONFLICT (id) DO UPDATE SET at = excluded.at, probes = probes + 1
+"""
 _UNSEALED = f"""
     SELECT {names(_COUNTS.columns)} FROM refusal_count WHERE sealed < count AND minute_at < ?
     ORDER BY minute_at, project, mode, source, reason

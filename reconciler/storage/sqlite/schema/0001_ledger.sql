@@ -208,7 +208,12 @@ CREATE TABLE token (
 ) STRICT;
 
 -- What a probe writes to, and when each migration ran.
-CREATE TABLE probe (id INTEGER PRIMARY KEY CHECK (id = 1), at INTEGER NOT NULL) STRICT;
+CREATE TABLE probe (
+    id     INTEGER PRIMARY KEY CHECK (id = 1),
+    at     INTEGER NOT NULL,
+    -- Counts up: SQLite skips a write that changes nothing, and its sync with it.
+    probes INTEGER NOT NULL DEFAULT 1
+) STRICT;
 CREATE TABLE migration (version INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
 
 -- What happened stays as it was written. Of an event only `seen` and `operation_id` change.

@@ -1,0 +1,36 @@
+"""Names for the things we make."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.domain.ids import RANDOM_BYTES, make_id
+
+_RANDOM = st.binary(min_size=RANDOM_BYTES, max_size=RANDOM_BYTES)
+_INSTANTS = st.integers(0, 2**48 - 1)
+
+
+def test_form() -> None:
+    """A prefix, then 26 characters of Crockford's base 32: 48 bits of time, 80 of randomness."""
+    assert make_id("evt", 0, bytes(10)) == "evt_" + "0" * 26
+    assert make_id("evt", 2**48 - 1, b"\xff" * 10) == "evt_7" + "z" * 25
+    assert make_id("op", 1, bytes(9) + b"\x01") == "op_0000000001" + "0" * 15 + "1"
+
+
+@given(_INSTANTS, _INSTANTS, _RANDOM, _RANDOM)
+def test_sorts_by_time(early: int, late: int, one: bytes, other: bytes) -> None:
+    """Of two instants the earlier one's name sorts first, whatever the random bytes."""
+    if early < late:
+        assert make_id("evt", early, one) < make_id("evt", late, other)
+
+
+@given(_INSTANTS, _INSTANTS, _RANDOM, _RANDOM)
+def test_injective(now: int, then: int, one: bytes, other: bytes) -> None:
+    """Another instant or other random bytes make another name, the same ones the same."""
+    assert ((now, one) == (then, other)) == (make_id("e", now, one) == make_id("e", then, other))
+
+
+def test_never_looks_like_another_letter() -> None:
+    """No name holds i, l, o or u, which are misread or spell words."""
+    names = {make_id("x", value << 20, bytes([value] * 10))[2:] for value in range(256)}
+
+    assert not set("ilou") & set("".join(names))
