@@ -6,9 +6,11 @@ secrets.
 """
 
 import binascii
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 
+from verifiers.encoding import equal
 from verifiers.preset import Preset, SecretForm
 from verifiers.schemes import Prepared
 
@@ -66,6 +68,22 @@ class KeyRing:
         rest = [key for key in self.keys if not key.is_live(now)]
         rest.sort(key=lambda key: key.not_after or 0, reverse=True)
         return tuple(rest[:LIVE_MAX])
+
+
+def shared_keys(rings: Mapping[str, KeyRing]) -> list[tuple[str, str]]:
+    """Return the pairs of names (of sources) whose rings hold the same key.
+
+    With one key for two sources, a capture from one is authentic at the other.
+    """
+    return [
+        (one, other)
+        for one, other in combinations(rings, 2)
+        if any(
+            equal(left.material, right.material)
+            for left in rings[one].keys
+            for right in rings[other].keys
+        )
+    ]
 
 
 def build_key_ring(

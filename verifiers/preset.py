@@ -3,7 +3,7 @@
 The grammar is closed: every key and word is known, anything else is a `PresetError` at start-up.
 The same tables describe a private scheme in a user's configuration. Everything that can be
 worked out beforehand (header slots, template, order of checks) is worked out here, so that
-`verify` only looks up and compares. `docs/presets.md` describes the grammar for users.
+`verify` only looks up and compares.
 """
 
 import tomllib
@@ -134,13 +134,16 @@ def _load(name: str) -> Preset:
     return preset
 
 
-def parse_preset(table: Mapping[str, Any], where: str, text: str | None = None) -> Preset:
+def parse_preset(
+    table: Mapping[str, Any], where: str, text: str | None = None, path: str = ""
+) -> Preset:
     """Return the preset that `table` describes.
 
-    `where` is the file (or the place in the configuration) for messages, `text` its source, for
-    line numbers. PresetError for anything outside the grammar.
+    `where` is the file for messages, `text` its source, for line numbers, and `path` the dotted
+    name of `table` within it, when it is not the whole file. PresetError for anything outside
+    the grammar.
     """
-    return _Parser(Table(table, where, text, "")).preset()
+    return _Parser(Table(table, where, text, path)).preset()
 
 
 class _Parser:

@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from tests.support.vectors import NOW, PRIVATE_KEY, SECRET
-from verifiers.keys import SecretError, build_key_ring
+from tests.support.vectors import NOW, OTHER_SECRET, PRIVATE_KEY, SECRET
+from verifiers.keys import SecretError, build_key_ring, shared_keys
 from verifiers.preset import load_preset
 
 
@@ -97,3 +97,14 @@ def test_a_private_key_may_come_with_its_public_half() -> None:
     assert build_key_ring(preset, [("a", whole, None, None)]).sizes == {b"v1a": 64}
     with pytest.raises(SecretError, match="no ed25519 key"):
         build_key_ring(preset, [("a", wrong, None, None)])
+
+
+def test_a_key_of_two_sources_is_seen() -> None:
+    """SC-04: sources that share a key are named, so that the start can refuse them."""
+    preset = load_preset("github")
+    rings = {
+        name: build_key_ring(preset, [("k", secret, None, None)])
+        for name, secret in (("a", SECRET), ("b", OTHER_SECRET), ("c", SECRET))
+    }
+
+    assert shared_keys(rings) == [("a", "c")]

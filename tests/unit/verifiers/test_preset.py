@@ -155,3 +155,25 @@ def test_presets_say_where_their_facts_are_from() -> None:
         text = (files("verifiers") / "presets" / f"{name}.toml").read_text("utf-8")
 
         assert text.startswith(("# https://", "# The other form"))
+
+
+def test_a_table_within_a_file_is_named_with_its_path() -> None:
+    """A private scheme inside a configuration names its full key and its line."""
+    text = """\
+[schemes.mine]
+name = "mine"
+signed = "{body}"
+retry_horizon_s = 1
+colour = "red"
+[schemes.mine.signature]
+from = "header:x-sig"
+layout = "bare"
+encoding = "hex"
+[schemes.mine.secret]
+algorithm = "hmac-sha256"
+form = "utf8"
+"""
+    scheme = tomllib.loads(text)["schemes"]["mine"]
+
+    with pytest.raises(PresetError, match=r"^c.toml:5: schemes.mine.colour: unknown key"):
+        parse_preset(scheme, "c.toml", text, "schemes.mine")

@@ -564,3 +564,27 @@ def test_a_body_that_is_not_signed_makes_a_weak_event() -> None:
 
     assert len({key(b"a", b"1"), key(b"b", b"1"), key(b"a", b"2")}) == 3
     assert key(b"a", b"1") == key(b"a", b"1")
+
+
+def test_a_key_answers_its_own_version_only() -> None:
+    """SC-15, quirk 36: a right signature of one kind of key under the label of another is refused."""
+    kind = {"algorithm": "hmac-sha256", "form": "utf8"}
+    table = {
+        "name": "two",
+        "signed": "{body}",
+        "retry_horizon_s": 60,
+        "signature": {"from": "header:x-sig", "layout": "list", "encoding": "hex"},
+        "secret": [
+            {**kind, "version": "v1", "prefix": "one_"},
+            {**kind, "version": "v2", "prefix": "two_"},
+        ],
+    }
+    preset = parse_preset(table, "test")
+    keys = ring(preset, "one_0123456789abcdef", "two_fedcba9876543210")
+    mac = hmac.new(b"fedcba9876543210", BODY, "sha256").hexdigest().encode()
+    found = [
+        verify(request([(b"x-sig", v + b"," + mac)]), preset, keys, NOW) for v in (b"v2", b"v1")
+    ]
+
+    assert isinstance(found[0], Verified)
+    assert Rejected(Reason.SIGNATURE_MISMATCH) == found[1]
