@@ -54,6 +54,7 @@ async def authenticate(request: Request, tokens: Tokens, now: int) -> Token:
         HTTPStatus.UNAUTHORIZED,
         "unauthenticated",
         "send a token as 'Authorization: Bearer vbk_...' (vouchback token create)",
+        {"www-authenticate": "Bearer"},  # RFC 9110, section 11.6.1
     )
 
 

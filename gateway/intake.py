@@ -105,7 +105,7 @@ class Intake:
     async def _record(self, source: Source, event: NewEvent, now: int) -> answers.Answer:
         try:
             async with asyncio.timeout(self.acknowledge_s):
-                outcome = await self.inbox.record(event, self.new_id("cfl"), now)
+                outcome = await self.inbox.record(event, _conflict_id(event), now)
         except (StorageUnavailableError, TimeoutError) as error:
             # It may be on disk all the same; then the provider's retry is a duplicate.
             _log.warning("event_not_acknowledged", source=source.name, error=repr(error))
@@ -168,10 +168,19 @@ def _raw_request(source: Source, scope: Mapping[str, Any], body: bytes) -> RawRe
     return RawRequest(scope["method"], url, tuple(scope["headers"]), body)
 
 
+def _conflict_id(event: NewEvent) -> str:
+    """Return the name of this request if it is a conflict: it then leaves its own id unused."""
+    return event.event_id.replace("evt", "cfl", 1)
+
+
 def _read(place: Locator | None, request: RawRequest, verdict: Verified) -> str | None:
-    """Return how the event names its job: text of at most 512 characters, or nothing."""
+    """Return how the event names its job: printable text of at most 512 characters, or nothing.
+
+    No operation has another kind of name, so what this leaves out could not be found anyway.
+    """
     found = None if place is None else place.read(request, verdict.document)
-    return found if found and len(found) <= _REFERENCE_MAX else None
+    usable = found and len(found) <= _REFERENCE_MAX and found.isprintable()
+    return found if usable else None
 
 
 def _supported(headers: list[tuple[bytes, bytes]]) -> bool:
@@ -185,9 +194,10 @@ def _supported(headers: list[tuple[bytes, bytes]]) -> bool:
 
 
 def _header_lines(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    return b"\n".join(
+    lines = [
         name + b": " + (b"[redacted]" if name in _CREDENTIALS else value) for name, value in headers
-    ).decode("latin-1")
+    ]
+    return b"\n".join(lines).decode("latin-1")
 
 
 def _flags(verdict: Verified) -> tuple[str, ...]:

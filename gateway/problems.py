@@ -25,13 +25,15 @@ _TITLES = {
 class ProblemError(Exception):
     """A problem found below a handler."""
 
-    def __init__(self, status: HTTPStatus, slug: str, detail: str) -> None:
+    def __init__(
+        self, status: HTTPStatus, slug: str, detail: str, headers: dict[str, str] | None = None
+    ) -> None:
         super().__init__(detail)
-        self.status, self.slug, self.detail = status, slug, detail
+        self.status, self.slug, self.detail, self.headers = status, slug, detail, headers
 
     def response(self) -> Response:
         """Return the document."""
-        return problem(self.status, self.slug, self.detail)
+        return problem(self.status, self.slug, self.detail, self.headers)
 
 
 def problem(

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
 from gateway.problems import ProblemError
@@ -22,7 +22,7 @@ def parameters(request: Request, known: Iterable[str] = ()) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name not in allowed:
-            raise invalid(f"unknown parameter {name}{suggest(name, list(allowed))}")
+            raise invalid(f"unknown parameter {name[:100]!a}{suggest(name, list(allowed))}")
         if name in found:
             raise invalid(f"{name} stands twice")
         found[name] = value
@@ -46,13 +46,8 @@ def page(items: list[dict[str, Any]], cursor: str, wanted: int) -> JSONResponse:
 
 async def json_object(request: Request, known: Iterable[str]) -> dict[str, Any]:
     """Return the body as an object with known keys only."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > BODY_BYTES_MAX:
-            raise invalid(f"the body is larger than {BODY_BYTES_MAX} bytes")
     try:
-        found = json.loads(body)
+        found = json.loads(await _body(request))
     except (ValueError, RecursionError):
         raise invalid("the body is not JSON") from None
     if not isinstance(found, dict):
@@ -64,21 +59,30 @@ async def json_object(request: Request, known: Iterable[str]) -> dict[str, Any]:
     return found
 
 
+async def _body(request: Request) -> bytes:
+    body = b""
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > BODY_BYTES_MAX:
+                raise invalid(f"the body is larger than {BODY_BYTES_MAX} bytes")
+    except ClientDisconnect:
+        raise invalid("the body ended early") from None
+    return body
+
+
 def text(found: dict[str, Any], name: str, *, required: bool = False) -> str | None:
-    """Return a text field of 1 to 512 characters, or `None`."""
+    """Return a text field of 1 to 512 printable characters, or `None`."""
     value = found.get(name)
     if value is None and not required:
         return None
-    if not isinstance(value, str) or not 0 < len(value) <= 512 or _has_control(value):  # noqa: PLR2004
-        raise invalid(f"{name} is text of 1 to 512 characters without control characters")
+    # Not printable are control characters, and the lone surrogates that come in through JSON
+    # escapes: no store or header takes them.
+    if not isinstance(value, str) or not 0 < len(value) <= 512 or not value.isprintable():  # noqa: PLR2004
+        raise invalid(f"{name} is text of 1 to 512 printable characters")
     return value
 
 
 def invalid(detail: str) -> ProblemError:
     """Return the error for a request that is not valid."""
     return ProblemError(HTTPStatus.BAD_REQUEST, "invalid-request", detail)
-
-
-def _has_control(value: str) -> bool:
-    # Lone surrogates come in through JSON escapes; no store or header takes them.
-    return any(c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff" for c in value)
