@@ -7,6 +7,7 @@ counts the rest).
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from reconciler import logs
@@ -15,6 +16,8 @@ from reconciler.storage.contract import Inbox
 from reconciler.storage.errors import StorageUnavailableError
 
 WAITING_MAX = 2_000
+#: So many are written at once, without waiting for the next round: a flood is counted to the last.
+FLUSH_AT = 500
 FLUSH_S = 0.25
 
 
@@ -24,20 +27,29 @@ class RefusalLog:
     def __init__(self, inbox: Inbox, clock: Callable[[], int]) -> None:
         self._inbox, self._clock = inbox, clock
         self._waiting: list[Refusal] = []
+        self._many = asyncio.Event()
         self._log = logs.get("refusals")
         #: Refusals that were not written because too many waited or the store could not take them.
         self.dropped = 0
+        self._unlogged = 0
 
     def note(self, refusal: Refusal) -> None:
         """Take a refusal; never waits."""
-        if len(self._waiting) < WAITING_MAX:
-            self._waiting.append(refusal)
-        else:
+        if len(self._waiting) == WAITING_MAX:
             self.dropped += 1
+            self._unlogged += 1
+            return
+        self._waiting.append(refusal)
+        if len(self._waiting) == FLUSH_AT:
+            self._many.set()
 
     async def flush(self) -> None:
         """Write what waits."""
         batch, self._waiting = self._waiting, []
+        self._many.clear()
+        if self._unlogged:
+            self._log.warning("refusals_dropped", count=self._unlogged, error="too many waited")
+            self._unlogged = 0
         if not batch:
             return
         try:
@@ -49,5 +61,7 @@ class RefusalLog:
     async def run(self) -> None:
         """Flush for ever; cancelled at shutdown, after which the caller flushes once more."""
         while True:
-            await asyncio.sleep(FLUSH_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FLUSH_S):
+                    await self._many.wait()
             await self.flush()
