@@ -6,22 +6,23 @@ printable ASCII is escaped there anyway.
 """
 
 import json
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
-#: Controls, formats (bidi overrides, zero width), surrogates, private use, unassigned, separators.
-_LIVE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 _CELL_MAX = 60
 
 
 def inert(text: str) -> str:
-    """Return `text` with everything that could steer a terminal or reorder a line escaped."""
-    if text.isascii() and text.isprintable():
+    """Return `text` with everything that could steer a terminal or reorder a line escaped.
+
+    Not printable are controls, formats (bidi overrides, zero width), surrogates, private use,
+    unassigned characters, and every separator but the space.
+    """
+    if text.isprintable():
         return text
-    return "".join(_escape(char) if unicodedata.category(char) in _LIVE else char for char in text)
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
 def _escape(char: str) -> str:
