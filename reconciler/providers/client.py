@@ -49,7 +49,6 @@ _CONNECTIONS = httpx.Limits(max_connections=16, max_keepalive_connections=4, kee
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[!-~](?:[ -~\t]*[!-~])?")
 _BODILESS = frozenset({204, 205, 304})
-_FIRST_FINAL_STATUS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +169,7 @@ class ProviderClient:
             # Without the cause: its text may quote the request.
             raise _unavailable(error, progress, call.target) from None
         size = sum(len(name) + len(value) for name, value in response.headers.raw)
-        if response.status_code < _FIRST_FINAL_STATUS or size > call.limits.head_bytes_max:
+        if size > call.limits.head_bytes_max:
             await response.aclose()
             raise ProviderUnavailableError("bad_http", call.target.host, ambiguous=True)
         return response

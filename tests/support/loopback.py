@@ -25,8 +25,10 @@ class Loopback:
 
 
 @asynccontextmanager
-async def serving(script: Script, tls: ssl.SSLContext | None = None) -> AsyncIterator[Loopback]:
-    """Serve `script` on a free port of 127.0.0.1 to every request of every connection."""
+async def serving(
+    script: Script, tls: ssl.SSLContext | None = None, *, host: str = "127.0.0.1", port: int = 0
+) -> AsyncIterator[Loopback]:
+    """Serve `script` on a (free) port of loopback to every request of every connection."""
     server = Loopback()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -47,7 +49,7 @@ async def serving(script: Script, tls: ssl.SSLContext | None = None) -> AsyncIte
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    listener = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+    listener = await asyncio.start_server(accept, host, port, ssl=tls)
     server.port = listener.sockets[0].getsockname()[1]
     try:
         yield server

@@ -378,15 +378,16 @@ async def test_next_address_is_tried_when_nothing_was_sent() -> None:
 
 async def test_nothing_is_sent_twice_when_it_may_have_arrived() -> None:
     """An ambiguous failure is final for the call: no other address gets the same request."""
-    async with serving(answering(b"", close=True)) as server:
+    closing = answering(b"", close=True)
+    async with serving(closing) as one, serving(closing, host="127.0.0.2", port=one.port) as two:
         client = ProviderClient(
-            policy_for(server.port), resolver=resolver_of("127.0.0.1", "127.0.0.2"), limits=LIMITS
+            policy_for(one.port), resolver=resolver_of("127.0.0.1", "127.0.0.2"), limits=LIMITS
         )
         with pytest.raises(ProviderUnavailableError):
-            await client.send(Outbound("POST", f"http://a.example:{server.port}/", body=b"x"))
+            await client.send(Outbound("POST", f"http://a.example:{one.port}/", body=b"x"))
         await client.aclose()
 
-    assert len(server.heads) == 1
+    assert (len(one.heads), two.connections) == (1, 0)
 
 
 # ---------------------------------------------------------------- secrets and headers
@@ -468,6 +469,23 @@ async def test_tls_is_checked_against_the_host_name(tmp_path: Path) -> None:
     for caught in (wrong_host, by_address):
         assert (caught.value.slug, caught.value.ambiguous) == ("tls_failed", False)
     assert seen == ["provider.example", "other.example", None]
+
+
+async def test_tls_connections_belong_to_one_name(tmp_path: Path) -> None:
+    """A connection made for one name is never used for another name at the same address."""
+    context, trusted = server_context(tmp_path, ["provider.example"])
+    async with serving(answering(OK), context) as server:
+        client = ProviderClient(
+            policy_for(server.port, scheme="https"),
+            resolver=resolver_of("127.0.0.1"),
+            ssl_context=ssl.create_default_context(cafile=trusted),
+        )
+        await client.send(Outbound("GET", f"https://provider.example:{server.port}/"))
+        with pytest.raises(ProviderUnavailableError) as caught:
+            await client.send(Outbound("GET", f"https://other.example:{server.port}/"))
+        await client.aclose()
+
+    assert (caught.value.slug, len(server.heads)) == ("tls_failed", 1)
 
 
 async def test_tls_certificates_for_an_address(tmp_path: Path) -> None:
