@@ -9,6 +9,8 @@ from verifiers.preset import Preset, load_preset, preset_names
 from verifiers.request import RawRequest
 from verifiers.sign import sign
 from verifiers.vectors import Vector, parse_vectors
+from verifiers.verdict import Rejected, Verified
+from verifiers.verify import verify
 
 FOLDER = Path(__file__).parents[1] / "vectors"
 NOW = 1_780_000_000
@@ -56,3 +58,27 @@ def with_header(original: RawRequest, name: bytes, *values: bytes) -> RawRequest
     """Return `original` with these values, none at all included, for the header `name`."""
     headers = [pair for pair in original.headers if pair[0] != name]
     return request(headers + [(name, value) for value in values], original.body)
+
+
+# (preset, signature header, timestamp header or None, id header that is signed or None)
+HEADERS = {
+    "github": (b"x-hub-signature-256", None, None),
+    "shopify": (b"x-shopify-hmac-sha256", None, None),
+    "slack": (b"x-slack-signature", b"x-slack-request-timestamp", None),
+    "standard-webhooks": (b"webhook-signature", b"webhook-timestamp", b"webhook-id"),
+    "stripe": (b"stripe-signature", None, None),
+    "svix": (b"svix-signature", b"svix-timestamp", b"svix-id"),
+    "timestamp-body": (b"x-webhook-signature", b"x-webhook-timestamp", None),
+}
+STAMPED = [(name, where[1]) for name, where in HEADERS.items() if where[1]]
+
+
+def verdict(name: str, given: RawRequest, *secrets: str, now: int = NOW) -> Verified | Rejected:
+    """Return the verdict of a source with this preset and these secrets."""
+    preset = load_preset(name)
+    return verify(given, preset, ring(preset, *secrets), now)
+
+
+def signature_of(given: RawRequest, name: str) -> bytes:
+    """Return the value of the signature header."""
+    return given.values(HEADERS[name][0])[0]

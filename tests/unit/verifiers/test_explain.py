@@ -54,6 +54,7 @@ def body_of(given: RawRequest, body: bytes) -> RawRequest:
 def test_a_changed_body_is_recognised(body: bytes, words: str) -> None:
     """F01: a line break, a re-serialised body or a byte order mark is named."""
     assert words in said("github", body_of(signed("github"), body))
+    assert len(findings("github", body_of(signed("github"), body))) == 1
 
 
 def test_a_lost_line_break_is_recognised() -> None:

@@ -18,6 +18,7 @@ from verifiers.preset import load_preset
         ("standard-webhooks", "whsk_", "nothing after its prefix"),
         ("standard-webhooks", "whsec_QUJD", "too short"),
         ("standard-webhooks", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS", "not base64"),
+        ("standard-webhooks", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw!!!!", "not base64"),
         ("standard-webhooks", "whsec_clé-secrète-de-longueur", "not base64"),
         ("standard-webhooks", "whpk_" + "QUFB" * 8, "no ed25519 key"),
         ("standard-webhooks", "whsk_" + "QUFB" * 11, "no ed25519 key"),
