@@ -45,13 +45,17 @@ class RefusalLog:
 
     async def flush(self) -> None:
         """Write what waits."""
-        batch, self._waiting = self._waiting, []
         self._many.clear()
         if self._unlogged:
             self._log.warning("refusals_dropped", count=self._unlogged, error="too many waited")
             self._unlogged = 0
-        if not batch:
-            return
+        # In small steps: an event that arrives meanwhile does not wait for a whole flood.
+        for _ in range(WAITING_MAX // FLUSH_AT):
+            if self._waiting:
+                batch, self._waiting = self._waiting[:FLUSH_AT], self._waiting[FLUSH_AT:]
+                await self._write(batch)
+
+    async def _write(self, batch: list[Refusal]) -> None:
         try:
             await self._inbox.refuse(batch, self._clock())
         except StorageUnavailableError as error:
