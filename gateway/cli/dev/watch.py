@@ -79,13 +79,11 @@ class Watch:
         return sorted(lines, key=lambda line: line.at)
 
     async def _line(self, kind: str, fields: dict[str, journal.Value], at: int) -> Line | None:
-        if kind in {"event.accepted", "event.conflict"}:
+        if kind == "event.accepted":
             event = await self._store.events.get(str(fields["event_id"]))
-            if event is None:
-                return None
-            if kind == "event.conflict":
-                return self._conflict(event, at)
-            return await self._accepted(event)
+            return None if event is None else await self._accepted(event)
+        if kind == "event.conflict":
+            return self._conflict(fields, at)
         if kind == "operation.observed":
             return self._asked(fields, at)
         if kind == "operation.moved":
@@ -114,10 +112,11 @@ class Watch:
         self._hinted.add(event.operation_id)
         return "; the provider will be asked"
 
-    def _conflict(self, event: Event, at: int) -> Line:
+    def _conflict(self, fields: dict[str, journal.Value], at: int) -> Line:
         self.tally.conflicts += 1
-        told = f"{_kind(event)}: its id is known with other content; the first one stands"
-        return Line(at, "conflict", _job(event), told)
+        _, _, named = str(fields["key"]).partition(":")
+        told = f"{inert(named)} is known with other content; the first one stands, this is evidence"
+        return Line(at, "conflict", "", told)
 
     def _asked(self, fields: dict[str, journal.Value], at: int) -> Line | None:
         """Return a read that says something new, or that an event has asked for."""
