@@ -149,13 +149,15 @@ class Inbox(Protocol):
 
         A known key with the same content counts as seen once more (that write, too, is durable)
         and, where no provider's id stands behind the key, makes a read due again; with other
-        content it is kept as evidence under `conflict_id` and makes a read due. An event finds its
-        operation by profile and remote job id, else client reference, inside its scope. A read that
-        is due already stays one read.
+        content it is kept as evidence under `conflict_id` (once, however often the step is done)
+        and makes a read due. An event finds its operation by profile and remote job id, else client
+        reference, inside its scope; without one it is parked. A read that is due already stays one
+        read; none is due before the operation's `not_before_at`, and none in a state without an
+        effect.
         """
 
     async def refuse(self, refusals: Sequence[Refusal], now: int) -> None:
-        """Count each refusal by source, reason and minute; keep the first few of each whole."""
+        """Count each refusal by scope, source, reason and minute; keep the first few whole."""
 
 
 class Events(Protocol):
@@ -188,8 +190,10 @@ class Operations(Protocol):
     ) -> Registered | AlreadyRegistered:
         """Store an operation that runs already, with its first line of history; a read is due.
 
-        Events parked for its job are attached in the same step. Unique are, within scope and
-        profile, the remote job id and the client reference.
+        What is due and when is the store's to say: `next_at` as given is not kept, and a state that
+        waits for a person or is an end has nothing due. Events parked for its job or reference are
+        attached in the same step. Unique are the operation's id and, within scope and profile, the
+        remote job id and the client reference.
         """
 
     async def get(self, operation_id: str) -> Operation | None:
@@ -218,21 +222,33 @@ class Work(Protocol):
         """
 
     async def renew(self, lease: Lease, ttl_ms: int, now: int) -> Lease | LeaseLost:
-        """Hold on longer, if still held."""
+        """Hold on longer, compared by fence and lease id, not by time.
+
+        What loses a lease is another's claim: one that has ended and that nobody took can still be
+        renewed, and its decision still be committed.
+        """
 
     async def release(self, lease: Lease, due_at: int, now: int) -> None:
-        """Give work back undone, due at `due_at`; nothing happens if the lease was lost."""
+        """Give work back undone, due at `due_at`; nothing happens if the lease was lost.
+
+        If a hint arrived since the claim, the work is due as that made it, if that is sooner.
+        """
 
     async def commit(
         self, lease: Lease, decision: Decision, now: int
     ) -> Committed | LeaseLost | Stale:
         """Write state, history, observation, journal, next due time, and end the lease; or nothing.
 
-        If a hint arrived since the claim, a read stays due at `decision.not_before_at`.
+        If a hint arrived since the claim, and the new state has an effect, a read is due at
+        `decision.not_before_at`, or when the decision says if that is sooner. A job id that the
+        decision brings attaches its parked events, unless another operation owns it.
         """
 
     async def wait(self, timeout_s: float) -> None:
-        """Return when new work may have become due, or after `timeout_s`; never an error."""
+        """Return when new work may have become due, or after `timeout_s`; never an error.
+
+        News that came while nobody waited is kept for the next wait.
+        """
 
     async def next_due_at(self, now: int) -> int | None:
         """Return when work is due next or a lease on it ends; `None` if there is none."""
@@ -271,7 +287,11 @@ class Upkeep(Protocol):
         """Do a durable write of no meaning, to prove that one can be done."""
 
     async def seal_refusals(self, before_at: int, now: int) -> int:
-        """Write a journal entry for each count of a minute before `before_at` without one."""
+        """Write a journal entry for each count of a minute before `before_at` that has changed.
+
+        Return how many. What is counted for a minute after its entry gets a further one, which
+        tells the whole count again.
+        """
 
     async def trim_refusals(self, keep: int, now: int) -> int:
         """Delete the oldest kept refusals beyond `keep`, some at a time; return how many went."""

@@ -13,8 +13,9 @@ import apsw
 from reconciler.storage.errors import LedgerError
 
 _FULL = 2
-#: How long one of our own connections waits for another one, in milliseconds.
-_BUSY_MS = 5_000
+#: How long a connection waits for another one's lock, in milliseconds: a caller whose provider
+#: waits for the answer is told "try again" before that provider gives up.
+_BUSY_MS = 1_500
 
 _WRITING = (
     "PRAGMA synchronous = FULL",

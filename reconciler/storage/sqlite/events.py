@@ -12,6 +12,11 @@ from reconciler.storage.sqlite.writer import Executor
 _EVENTS, _CONFLICTS = Table(Event), Table(ConflictEvidence)
 _REFUSALS, _COUNTS = Table(Refusal), Table(RefusalCount)
 _SELECT = f"SELECT {names(_EVENTS.columns)} FROM event"  # noqa: S608  our own names
+#: As the partial index says it.
+_PARKED = """
+    operation_id IS NULL AND profile IS NOT NULL
+    AND (remote_job_id IS NOT NULL OR client_reference IS NOT NULL)
+"""
 _BODY = """
     SELECT coalesce(event.body, event_body.body)
     FROM event LEFT JOIN event_body ON event_body.event_id = event.event_id
@@ -38,16 +43,18 @@ def _body(ledger: Ledger, event_id: str) -> bytes | None:
 
 def _page(ledger: Ledger, query: EventQuery) -> list[Event]:
     where = Where()
-    if query.scope:
-        where.equal("project", query.scope.project)
-        where.equal("mode", query.scope.mode)
     where.equal("source", query.source)
     where.equal("event_type", query.event_type)
     where.equal("operation_id", query.operation_id)
-    where.below("seq", query.before)
     if query.parked:
-        where.that("operation_id IS NULL AND profile IS NOT NULL")
-        where.that("(remote_job_id IS NOT NULL OR client_reference IS NOT NULL)")
+        where.that(_PARKED)
+    if query.scope:
+        # A scope holds most events. Where anything else is asked for, `+` keeps SQLite from
+        # searching all of it for that.
+        plus = "+" if where.values or query.parked else ""
+        where.equal(f"{plus}project", query.scope.project)
+        where.equal(f"{plus}mode", query.scope.mode)
+    where.below("seq", query.before)
     rows = ledger.run(f"{_SELECT} {where} ORDER BY seq DESC LIMIT ?", (*where.values, query.limit))
     return [_EVENTS.value(row) for row in rows]
 

@@ -73,6 +73,9 @@ def commit_batch(ledger: Ledger, steps: Sequence[Step[Any]], on_fatal: OnFatal) 
             on_fatal(error)
         _roll_back(ledger)
         return [_Failure(unavailable(error)) for _ in steps]
+    except Exception as error:  # noqa: BLE001  a bug of ours must not end the writer's thread
+        _roll_back(ledger)
+        return [_Failure(error) for _ in steps]
 
 
 def _run_step(ledger: Ledger, step: Step[Any]) -> Any:

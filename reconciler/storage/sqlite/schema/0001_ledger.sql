@@ -33,9 +33,14 @@ CREATE TABLE event (
     UNIQUE (project, mode, source, key)
 ) STRICT;
 
+CREATE INDEX event_of_scope ON event (project, mode, seq);
 CREATE INDEX event_of_source ON event (source, seq);
 CREATE INDEX event_of_type ON event (event_type, seq) WHERE event_type IS NOT NULL;
 CREATE INDEX event_of_operation ON event (operation_id, seq) WHERE operation_id IS NOT NULL;
+-- Parked: it names a job for which no operation is known. Queries repeat these terms.
+CREATE INDEX event_parked ON event (seq)
+    WHERE operation_id IS NULL AND profile IS NOT NULL
+        AND (remote_job_id IS NOT NULL OR client_reference IS NOT NULL);
 CREATE INDEX event_parked_by_job ON event (profile, remote_job_id)
     WHERE operation_id IS NULL AND remote_job_id IS NOT NULL;
 CREATE INDEX event_parked_by_reference ON event (profile, client_reference)
