@@ -125,12 +125,8 @@ def _load(name: str) -> Preset:
         Table({"preset": name}, "presets", None, "").word("preset", names)
     text = (files("verifiers") / "presets" / f"{name}.toml").read_text("utf-8")
     where = f"{name}.toml"
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise PresetError(f"{where}: {error}") from None
-    preset = parse_preset(table, where, text)
-    assert preset.name == name, f"{where} is named {preset.name}"  # our own file
+    preset = parse_preset(tomllib.loads(text), where, text)
+    assert preset.name == name, f"{where} is named {preset.name}"
     return preset
 
 

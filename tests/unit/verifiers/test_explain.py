@@ -155,3 +155,10 @@ def test_a_foreign_secret_is_not_taken_for_a_near_miss() -> None:
     (finding,) = findings("github", signed("github", secret=OTHER_SECRET))
 
     assert finding.seen == "the signature is made with another secret, or over other bytes"
+
+
+def test_a_number_of_thousands_of_digits_is_no_obstacle() -> None:
+    """SC-36: a body that the standard parser refuses is explained all the same."""
+    body = b'{"id":' + b"9" * 5000 + b"}"
+
+    assert "another secret, or over other bytes" in said("github", body_of(signed("github"), body))

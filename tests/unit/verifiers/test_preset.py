@@ -86,6 +86,10 @@ def test_a_private_scheme_has_the_same_grammar() -> None:
         ("signature.from", "body:/sig", "cannot stand here"),
         ("signature.from", [], "is required"),
         ("signature.from", 3, "a text or a list"),
+        ("signature.from", ["header:x-sig", 3], "a text or a list"),
+        ("signature", "header:x-sig", "must be a table"),
+        ("secret", [3], "a table or an array of tables"),
+        ("timestamp.from", [], "is required"),
         ("signature.prefix", "v0=", "'bare' only"),
         ("secret.algorithm", "hmac-sha265", "did you mean 'hmac-sha256'"),
         ("secret.algorithm", "hmac-md5", "unknown"),
@@ -177,3 +181,24 @@ form = "utf8"
 
     with pytest.raises(PresetError, match=r"^c.toml:5: schemes.mine.colour: unknown key"):
         parse_preset(scheme, "c.toml", text, "schemes.mine")
+
+
+def test_a_bare_signature_has_no_version() -> None:
+    """Where one signature stands alone, a version would never be looked at."""
+    broken = table()
+    broken["signature"]["layout"] = "bare"
+    broken["timestamp"]["from"] = "header:x-time"
+
+    with pytest.raises(PresetError, match="a bare signature has no version"):
+        parse_preset(broken, "config.toml", TEXT)
+
+
+def test_a_preset_without_an_id_has_no_signed_one() -> None:
+    """A scheme may name no id at all: its key is the digest."""
+    plain = table()
+    del plain["event"]
+    plain["signed"] = "{timestamp}.{body}"
+    preset = parse_preset(plain, "config.toml", TEXT)
+
+    assert (preset.event_id, preset.id_signed, preset.body_signed) == ((), False, True)
+    assert Check.ID_READABLE not in preset.checks

@@ -64,3 +64,13 @@ def test_another_file_is_an_error(text: str) -> None:
     """Any other file is refused with its name."""
     with pytest.raises(VectorError, match=r"^f\.json: not a vector file"):
         parse_vectors(text, "f.json")
+
+
+def test_header_values_are_bytes() -> None:
+    """A value beyond latin-1 is its UTF-8 bytes, as it would come over the wire."""
+    document = file()
+    document["vectors"][0]["headers"] += [["X-Name", "caf\u00e9"], ["X-Sign", "\u2713"]]
+    (vector,) = parse_vectors(json.dumps(document), "f")
+
+    assert vector.request.values(b"x-name") == [b"caf\xe9"]
+    assert vector.request.values(b"x-sign") == [b"\xe2\x9c\x93"]
