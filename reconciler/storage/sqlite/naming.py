@@ -6,13 +6,15 @@ they are stored without one, and attached in the step that makes the name known.
 
 from reconciler.domain.event import NewEvent
 from reconciler.domain.operation import Operation
-from reconciler.storage.sqlite.connection import Ledger, text
+from reconciler.storage.sqlite.connection import Ledger
 
 _OWNER = """
-    SELECT operation_id FROM operation_name
-    WHERE project = ?1 AND mode = ?2 AND profile = ?3
-        AND (kind, name) IN (VALUES ('job', ?4), ('reference', ?5))
-    ORDER BY kind LIMIT 1
+    SELECT coalesce(
+        (SELECT operation_id FROM operation_name
+            WHERE project = ?1 AND mode = ?2 AND profile = ?3 AND kind = 'job' AND name = ?4),
+        (SELECT operation_id FROM operation_name
+            WHERE project = ?1 AND mode = ?2 AND profile = ?3 AND kind = 'reference' AND name = ?5)
+    )
 """
 _CLAIM = """
     INSERT INTO operation_name (project, mode, profile, kind, name, operation_id)
@@ -37,11 +39,12 @@ def find_for(ledger: Ledger, named: NewEvent | Operation) -> str | None:
     if named.profile is None or (named.remote_job_id is None and named.client_reference is None):
         return None
     scope = named.scope
-    owner = ledger.one(
+    row = ledger.one(
         _OWNER,
         (scope.project, scope.mode, named.profile, named.remote_job_id, named.client_reference),
     )
-    return None if owner is None else text(owner[0])
+    owner: str | None = None if row is None else row[0]
+    return owner
 
 
 def claim(ledger: Ledger, operation: Operation) -> int:

@@ -2,19 +2,22 @@
 
 # ruff: noqa: S608  tables and columns named by this file
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
-from reconciler.storage.sqlite import connection
+from reconciler.domain.operation import State
+from reconciler.storage.contract import EventQuery, OperationQuery
+from reconciler.storage.sqlite import connection, events, operations, tokens, work
 from reconciler.storage.sqlite.connection import Ledger
 from reconciler.storage.sqlite.file import prepare
 from reconciler.storage.sqlite.inbox import record
 from reconciler.storage.sqlite.operations import register
 from reconciler.storage.sqlite.work import claim, commit
-from tests.support.builders import NOW, first_line, new_event, operation, read_decision
+from tests.support.builders import NOW, SCOPE, first_line, new_event, operation, read_decision
 
 
 @pytest.fixture
@@ -57,24 +60,52 @@ def test_event_stands(ledger: Ledger) -> None:
     ledger.execute("UPDATE event SET operation_id = operation_id, seen = seen + 1")
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT * FROM work WHERE until_at IS NULL AND due_at <= 5 ORDER BY due_at LIMIT 5",
-        "SELECT * FROM work WHERE until_at IS NOT NULL AND until_at <= 5",
-        "SELECT * FROM event WHERE source = 'a' ORDER BY seq DESC LIMIT 50",
-        "SELECT * FROM event WHERE event_type = 'a' ORDER BY seq DESC LIMIT 50",
-        "SELECT * FROM event WHERE operation_id = 'a' ORDER BY seq DESC LIMIT 50",
-        "SELECT * FROM event WHERE operation_id IS NULL AND profile = 'a' AND remote_job_id = 'b'",
-        "SELECT * FROM operation WHERE state = 'a' ORDER BY operation_id DESC LIMIT 50",
-        "SELECT * FROM transition WHERE operation_id = 'a' ORDER BY seq",
-        "SELECT * FROM token WHERE digest = x'00'",
-    ],
-)
-def test_indexes_are_used(ledger: Ledger, query: str) -> None:
-    """The queries that run often search an index and sort nothing."""
-    plan = " ".join(row[3] for row in ledger.execute(f"EXPLAIN QUERY PLAN {query}"))
+QUERIES: dict[str, Callable[[Ledger], object]] = {
+    "newest of a scope": lambda ledger: events._page(ledger, EventQuery(scope=SCOPE)),
+    "newest of a source": lambda ledger: events._page(
+        ledger, EventQuery(scope=SCOPE, source="acme", before=9)
+    ),
+    "newest of a type": lambda ledger: events._page(
+        ledger, EventQuery(scope=SCOPE, event_type="job.done")
+    ),
+    "an operation's events": lambda ledger: events._page(
+        ledger, EventQuery(scope=SCOPE, operation_id="op_1")
+    ),
+    "parked events": lambda ledger: events._page(ledger, EventQuery(scope=SCOPE, parked=True)),
+    "operations in a state": lambda ledger: operations.page(
+        ledger, OperationQuery(states=(State.FAILED,))
+    ),
+    "record": lambda ledger: record(ledger, new_event(3), "cfl", NOW),
+    "register": lambda ledger: register(ledger, operation(2), first_line(operation(2)), NOW),
+    "history": lambda ledger: operations._history(ledger, "op_1"),
+    "token": lambda ledger: tokens._find(ledger, b""),
+}
 
-    assert "SEARCH" in plan
-    assert "INDEX" in plan
-    assert "TEMP B-TREE" not in plan
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_indexes_are_used(ledger: Ledger, query: str) -> None:
+    """What runs often searches an index, scans no table and sorts nothing."""
+    ran: list[tuple[str, Any]] = []
+    ledger.set_exec_trace(lambda _, sql, values: ran.append((sql, values)) or True)
+    QUERIES[query](ledger)
+    ledger.set_exec_trace(None)
+
+    plan = [
+        row[3] for sql, values in ran for row in ledger.execute(f"EXPLAIN QUERY PLAN {sql}", values)
+    ]
+    tables = {row[0] for row in ledger.execute("SELECT name FROM sqlite_schema")}
+
+    assert plan
+    assert {f"SCAN {table}" for table in tables} & set(plan) == set()
+    assert [line for line in plan if "TEMP B-TREE FOR ORDER BY" in line] == []
+
+
+def test_claim_uses_the_narrow_indexes(ledger: Ledger) -> None:
+    """Claiming searches the two partial indexes of the work table, nothing wider."""
+    plan = ledger.run(f"EXPLAIN QUERY PLAN {work._CLAIMABLE}", (NOW, 100))
+    touched = {row[3] for row in plan if " work " in f"{row[3]} "}
+
+    assert touched == {
+        "SEARCH work USING INDEX work_free (due_at<?)",
+        "SEARCH work USING INDEX work_held (until_at>? AND until_at<?)",
+    }

@@ -306,6 +306,28 @@ def test_end_process() -> None:
     assert "fsync of the ledger failed: why" in ended.stderr
 
 
+async def test_lock_of_another_program(store: SQLiteStore, path: Path) -> None:
+    """While another program keeps the file locked, callers are told so within two seconds."""
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+
+    with pytest.raises(StorageUnavailableError) as raised:
+        await asyncio.wait_for(store.inbox.record(new_event(), "cfl", NOW), 2)
+
+    other.execute("ROLLBACK")
+    other.close()
+    assert isinstance(raised.value.__cause__, apsw.BusyError)
+    assert isinstance(await store.inbox.record(new_event(), "cfl", NOW), Recorded)
+
+
+async def test_bug_in_a_step(store: SQLiteStore) -> None:
+    """A step that ends the transaction behind the writer's back does not end the writer."""
+    with pytest.raises(apsw.SQLError):
+        await store._executor.write(lambda ledger: ledger.execute("ROLLBACK"))
+
+    assert isinstance(await store.inbox.record(new_event(), "cfl", NOW), Recorded)
+
+
 async def test_reader_error(open_ledger: Open, path: Path) -> None:
     """A read that the disk refuses is an unavailable storage, not another error."""
     store = open_ledger()
