@@ -12,11 +12,12 @@ from typing import NamedTuple
 from gateway.cli.output import inert
 from reconciler.domain import journal
 from reconciler.domain.event import Event
-from reconciler.storage.contract import EventQuery, RefusalQuery, Store
+from reconciler.storage.contract import EventQuery, Store
 from verifiers.verdict import Reason
 
 _ENTRIES = 500
 _RECENT = 50
+_COUNTED_MS = 120_000
 _WHY: Mapping[str, str] = {
     Reason.SIGNATURE_MISMATCH: "not signed by whoever has the key, or changed on the way",
     Reason.TIMESTAMP_TOO_OLD: "signed too long ago, so it may be a replay",
@@ -51,7 +52,7 @@ class Watch:
         self._store, self._clock = store, clock
         self._after = -1
         self._seen: dict[str, int] = {}
-        self._refusals: set[str] = set()
+        self._refusals: dict[tuple[str, str, int], int] = {}
         self._jobs: dict[str, str] = {}
         self._said: dict[str, str] = {}
         #: Operations for which an event arrived since the last read.
@@ -162,15 +163,19 @@ class Watch:
         return lines
 
     async def _refused(self) -> list[Line]:
-        lines = []
-        for refusal in await self._store.events.refusals(RefusalQuery(limit=_RECENT)):
-            if refusal.refusal_id in self._refusals:
-                continue
-            self._refusals.add(refusal.refusal_id)
-            self.tally.refused[refusal.reason] += 1
-            why = _WHY.get(refusal.reason, "the record has the details")
-            told = f"{refusal.reason} at /in/{refusal.source}: {why}"
-            lines.append(Line(refusal.at, "refused", "", inert(told)))
+        """Tell refusals by their counts: of many in a minute only the first few are kept whole."""
+        lines, counts, now = [], {}, self._clock()
+        for counted in await self._store.events.refusal_counts(now - _COUNTED_MS):
+            which = (counted.source, counted.reason, counted.minute_at)
+            more = counted.count - self._refusals.get(which, 0)
+            counts[which] = counted.count
+            if more > 0:
+                self.tally.refused[counted.reason] += more
+                why = _WHY.get(counted.reason, "the record has the details")
+                often = f", {more} times" if more > 1 else ""
+                told = f"{counted.reason} at /in/{counted.source}{often}: {why}"
+                lines.append(Line(now, "refused", "", inert(told)))
+        self._refusals = counts
         return lines
 
 

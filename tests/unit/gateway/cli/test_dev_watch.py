@@ -77,14 +77,24 @@ async def test_a_conflict_is_told(store: Store) -> None:
 async def test_a_refusal_is_told_once_with_its_reason(store: Store) -> None:
     """What was refused is told with the reason's slug and in words."""
     watch = Watch(store, lambda: NOW)
-    refusal = builders.refusal(reason="signature_mismatch")
-    await store.inbox.refuse([refusal], NOW)
+    await store.inbox.refuse([builders.refusal()], NOW)
     lines = await told(watch)
 
     assert [line[0] for line in lines] == ["refused"]
-    assert lines[0][2].startswith("signature_mismatch at /in/")
+    assert lines[0][2].startswith("signature_mismatch at /in/acme: ")
     assert await told(watch) == []
     assert watch.tally.refused == {"signature_mismatch": 1}
+
+
+async def test_a_flood_of_refusals_is_counted_whole(store: Store) -> None:
+    """Refusals that are not kept one by one are told and counted all the same."""
+    watch = Watch(store, lambda: NOW)
+    await store.inbox.refuse([builders.refusal(number) for number in range(40)], NOW)
+    lines = await told(watch)
+
+    assert [line[0] for line in lines] == ["refused"]
+    assert "signature_mismatch at /in/acme, 40 times: " in lines[0][2]
+    assert watch.tally.refused == {"signature_mismatch": 40}
 
 
 async def test_a_registration_says_what_came_before_it(store: Store) -> None:
