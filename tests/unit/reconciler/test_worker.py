@@ -1,0 +1,509 @@
+"""The worker on a real ledger: who commits, who does not, and what becomes of faults."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from reconciler import worker as worker_module
+from reconciler.domain.decide import Decision
+from reconciler.domain.lease import Claimed
+from reconciler.domain.operation import Effect, Operation, State, fold
+from reconciler.effects.means import Means
+from reconciler.effects.read_status import read_status
+from reconciler.providers.answer import Answer
+from reconciler.providers.request import Outbound
+from reconciler.storage.contract import Store, Work
+from reconciler.storage.errors import StorageUnavailableError
+from reconciler.storage.sqlite.store import open_store
+from reconciler.worker import EFFECTS, EffectRun, Worker
+from tests.support.builders import NOW, first_line, new_event, operation
+from tests.support.scripted import (
+    Clock,
+    Reply,
+    ScriptedClient,
+    about,
+    asked_for,
+    eventually,
+    means,
+    says,
+)
+
+pytestmark = pytest.mark.anyio
+
+FAR = 10_000_000
+
+
+@dataclass
+class Rig:
+    """A ledger, a clock, and as many workers as a test starts."""
+
+    store: Store
+    clock: Clock
+
+    async def register(self, number: int = 1, **fields: Any) -> Operation:
+        """Register an operation that is due now."""
+        fields = {"result_deadline_at": self.clock() + FAR, **fields}
+        value = operation(number, **fields)
+        await self.store.operations.register(value, first_line(value), self.clock())
+        return value
+
+    def worker(
+        self, client: ScriptedClient, name: str = "worker:1", *profiles: str, **fields: Any
+    ) -> Worker:
+        """Return a worker."""
+        given = {"work": self.store.work, "concurrency": 4, "lease_ttl_ms": 30_000, "idle_s": 0.02}
+        return Worker(means=means(client, self.clock, name, *profiles), **{**given, **fields})
+
+    @contextlib.asynccontextmanager
+    async def working(self, *workers: Worker) -> AsyncIterator[None]:
+        """Run workers beside the body, then stop them."""
+        tasks = [asyncio.create_task(item.run()) for item in workers]
+        try:
+            yield
+            assert not any(task.done() for task in tasks), "a worker's loop ended by itself"
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def state(self, number: int = 1) -> State:
+        """Return an operation's state."""
+        return (await self.get(number)).state
+
+    async def get(self, number: int = 1) -> Operation:
+        """Return an operation."""
+        found = await self.store.operations.get(f"op_{number:026}")
+        assert found is not None
+        return found
+
+    async def reads(self, number: int = 1) -> int:
+        """Return how many observations an operation has."""
+        return len(await self.store.operations.observations(f"op_{number:026}"))
+
+    async def until(self, state: State, *numbers: int) -> None:
+        """Wait until operations are in a state."""
+
+        async def there() -> bool:
+            return all([await self.state(n) is state for n in numbers or (1,)])
+
+        await eventually(there)
+
+    async def hint(self, number: int = 1) -> None:
+        """Record an event about `job_1`."""
+        await self.store.inbox.record(new_event(number), f"cfl_{number}", self.clock())
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+    """Give an empty ledger."""
+    store = open_store(tmp_path / "ledger.db", now=lambda: NOW)
+    yield Rig(store, Clock())
+    await store.close()
+
+
+class Gate:
+    """A reply that waits until the test opens it."""
+
+    def __init__(self, reply: Reply | None = None) -> None:
+        self.opened, self.reached = asyncio.Event(), asyncio.Event()
+        self._reply = reply or (lambda request: about(request, "succeeded"))
+
+    async def __call__(self, request: Outbound) -> Answer:
+        """Wait, then answer."""
+        self.reached.set()
+        await self.opened.wait()
+        answer = self._reply(request)
+        assert isinstance(answer, Answer)
+        return answer
+
+
+class Faulty:
+    """The real work role, except that a method fails before or after it is carried out."""
+
+    def __init__(self, work: Work, method: str, times: int, *, after: bool = False) -> None:
+        self._work, self._method, self.left, self._after = work, method, times, after
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self._work, name)
+
+        async def fail(*args: Any) -> Any:
+            self.left -= 1
+            if self._after:
+                await real(*args)
+            raise StorageUnavailableError("the test says so")
+
+        return fail if name == self._method and self.left > 0 else real
+
+
+# ---------------------------------------------------------------- the ordinary way
+
+
+async def test_due_work_is_read_and_carried_to_its_end(rig: Rig) -> None:
+    """Claim, read, commit, collect, commit: history, observation and schedule agree."""
+    client = ScriptedClient(lambda request: about(request, "succeeded"))
+    await rig.register()
+    async with rig.working(rig.worker(client)):
+        await rig.until(State.SUCCEEDED)
+    history = await rig.store.operations.history("op_" + "1".zfill(26))
+    assert [line.to_state for line in history] == [
+        State.ACCEPTED,
+        State.OBSERVING,
+        State.RESULT_COLLECTING,
+        State.SUCCEEDED,
+    ]
+    assert fold(history) is State.SUCCEEDED
+    assert (len(client.requests), await rig.reads()) == (1, 1)
+    assert (await rig.get()).next_at is None
+
+
+async def test_a_running_job_is_read_again_when_it_is_due(rig: Rig) -> None:
+    """Between two reads lies the wait that was stored; putting the clock forward ends it."""
+    client = ScriptedClient(lambda request: about(request, "running"))
+    await rig.register()
+    async with rig.working(rig.worker(client)):
+        await rig.until(State.OBSERVING)
+        await asyncio.sleep(0.1)
+        assert len(client.requests) == 1
+        rig.clock.ahead_ms += 20_000
+        await eventually(lambda: len(client.requests) == 2)
+
+
+async def test_an_event_hurries_the_read(rig: Rig) -> None:
+    """A hint shortens the wait to the least interval that the profile allows."""
+    client = ScriptedClient(lambda request: about(request, "running"))
+    await rig.register()
+    async with rig.working(rig.worker(client)):
+        await rig.until(State.OBSERVING)
+        rig.clock.ahead_ms += 250  # the least interval, far from the next poll
+        await rig.hint()
+        await eventually(lambda: len(client.requests) == 2)
+    reads = await rig.store.operations.observations("op_" + "1".zfill(26))
+    assert [read.prompted_by for read in reads] == ["schedule", f"evt_{1:026}"]
+
+
+# ---------------------------------------------------------------- leases
+
+
+async def test_work_is_done_by_one_worker_at_a_time(rig: Rig) -> None:
+    """Of many workers one makes the read, while its lease is renewed for as long as it lasts."""
+    gate = Gate()
+    client = ScriptedClient(gate)
+    await rig.register()
+    workers = [rig.worker(client, f"worker:{n}", lease_ttl_ms=150) for n in range(4)]
+    async with rig.working(*workers):
+        await asyncio.sleep(0.6)
+        assert (client.most_under_way, len(client.requests)) == (1, 1)
+        gate.opened.set()
+        await rig.until(State.SUCCEEDED)
+    assert await rig.reads() == 1
+
+
+async def test_a_worker_that_was_taken_over_commits_nothing(rig: Rig) -> None:
+    """Once another worker took the work, the first one's answer is thrown away."""
+    gate = Gate(lambda request: about(request, "failed"))
+    slow, quick = ScriptedClient(gate), ScriptedClient(lambda r: about(r, "succeeded"))
+    await rig.register()
+    async with rig.working(rig.worker(slow, "worker:1")):
+        await gate.reached.wait()
+        rig.clock.ahead_ms += 60_000  # its lease is over, and no renewal came in time
+        async with rig.working(rig.worker(quick, "worker:2")):
+            await rig.until(State.SUCCEEDED)
+        with capture_logs() as logged:
+            gate.opened.set()
+            await eventually(lambda: any(line["event"] == "lease_lost" for line in logged))
+    assert (await rig.state(), await rig.reads()) == (State.SUCCEEDED, 1)
+
+
+async def test_a_decision_on_an_old_version_is_made_again(rig: Rig) -> None:
+    """`Stale` gives the work back at once, and what stands now is decided on."""
+    calls = 0
+
+    async def based_on_something_old(claimed: Claimed, given: Means) -> Decision:
+        nonlocal calls
+        calls += 1
+        decision = await read_status(claimed, given)
+        return replace(decision, based_on=decision.based_on - 1) if calls == 1 else decision
+
+    effects = {**EFFECTS, Effect.READ_STATUS: based_on_something_old}
+    client = ScriptedClient(lambda request: about(request, "succeeded"))
+    await rig.register()
+    async with rig.working(rig.worker(client, effects=effects)):
+        await rig.until(State.SUCCEEDED)
+    assert (calls, await rig.reads()) == (2, 1)
+
+
+# ---------------------------------------------------------------- faults
+
+
+def buggy(*job_ids: str) -> EffectRun:
+    """Return a status read that has a bug for some jobs."""
+
+    async def run(claimed: Claimed, given: Means) -> Decision:
+        if claimed.operation.remote_job_id in job_ids:
+            raise KeyError("a bug of ours")
+        return await read_status(claimed, given)
+
+    return run
+
+
+async def test_a_bug_neither_loops_nor_stops_the_others(rig: Rig) -> None:
+    """An effect that raises is logged and set aside for a minute; other work goes on."""
+    client = ScriptedClient(lambda request: about(request, "succeeded"))
+    await rig.register(1)
+    await rig.register(2)
+    worker = rig.worker(client, effects={**EFFECTS, Effect.READ_STATUS: buggy("job_1")})
+    with capture_logs() as logged:
+        async with rig.working(worker):
+            await rig.until(State.SUCCEEDED, 2)
+            await asyncio.sleep(0.15)
+            failed = [line for line in logged if line["event"] == "effect_failed"]
+            assert len(failed) == 1
+            worker.effects = EFFECTS
+            rig.clock.ahead_ms += 60_000
+            await rig.until(State.SUCCEEDED, 1)
+
+
+async def test_a_bug_does_not_hold_up_the_deadline(rig: Rig) -> None:
+    """What our own bug keeps from being read still times out, for a person to see."""
+    await rig.register(result_deadline_at=rig.clock() - 1)
+    effects = {**EFFECTS, Effect.READ_STATUS: buggy("job_1")}
+    with capture_logs():
+        async with rig.working(rig.worker(ScriptedClient(lambda _: says("")), effects=effects)):
+            await rig.until(State.RESULT_TIMED_OUT)
+
+
+async def test_a_state_without_an_effect_of_ours_is_a_bug_like_any_other(rig: Rig) -> None:
+    """Work that nobody can do yet is set aside and does not end the loop."""
+    await rig.register(state=State.CREATE_PENDING, create_deadline_at=rig.clock() + FAR)
+    with capture_logs() as logged:
+        async with rig.working(rig.worker(ScriptedClient(lambda _: says("")))):
+            await eventually(lambda: bool(logged))
+            await asyncio.sleep(0.1)
+    assert [line["event"] for line in logged] == ["effect_failed"]
+
+
+@pytest.mark.parametrize("method", ["claim", "next_due_at"])
+async def test_a_ledger_that_is_away_is_waited_for(
+    rig: Rig, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop outlives a store that cannot answer, without hammering it."""
+    monkeypatch.setattr(worker_module, "_STORE_DOWN_S", 0.01)
+    client = ScriptedClient(lambda request: about(request, "succeeded"))
+    await rig.register()
+    work = Faulty(rig.store.work, method, 3)
+    async with rig.working(rig.worker(client, work=work)):
+        await rig.until(State.SUCCEEDED)
+        await eventually(lambda: work.left == 0)
+
+
+@pytest.mark.parametrize("after", [False, True])
+async def test_a_commit_of_unknown_outcome_is_neither_lost_nor_doubled(
+    rig: Rig, *, after: bool
+) -> None:
+    """Whether it stands or not: when the lease is over, the work goes on from what stands."""
+    client = ScriptedClient(lambda request: about(request, "succeeded"))
+    await rig.register()
+    work = Faulty(rig.store.work, "commit", 1, after=after)
+    with capture_logs() as logged:
+        async with rig.working(rig.worker(client, work=work)):
+            await eventually(lambda: "outcome_unknown" in [line["event"] for line in logged])
+            rig.clock.ahead_ms += 31_000
+            await rig.until(State.SUCCEEDED)
+    assert await rig.reads() == 1
+    assert fold(await rig.store.operations.history("op_" + "1".zfill(26))) is State.SUCCEEDED
+
+
+async def test_evidence_without_a_row_is_told(rig: Rig) -> None:
+    """A contradiction where the table has no row moves nothing and is in the log."""
+    client = ScriptedClient(lambda _: says("succeeded", id="job_9"))
+    await rig.register(state=State.CANCELLING, cancel_deadline_at=rig.clock() + FAR)
+    with capture_logs() as logged:
+        async with rig.working(rig.worker(client)):
+            await eventually(lambda: bool(logged))
+    assert (logged[0]["event"], logged[0]["trigger"]) == (
+        "evidence_without_row",
+        "saw_contradiction",
+    )
+    assert await rig.state() is State.CANCELLING
+
+
+# ---------------------------------------------------------------- hints
+
+
+@pytest.mark.parametrize("hints", [1, 50])
+async def test_hints_during_a_read_cause_one_more(rig: Rig, hints: int) -> None:
+    """However many events arrive while a read is under way, one read answers them all."""
+    gate = Gate(lambda request: about(request, "running"))
+    client = ScriptedClient(gate)
+    await rig.register()
+    async with rig.working(rig.worker(client)):
+        await gate.reached.wait()
+        for number in range(1, hints + 1):
+            await rig.hint(number)
+        gate.opened.set()
+        await rig.until(State.OBSERVING)
+        rig.clock.ahead_ms += 250  # the least interval, far from the next poll
+        await eventually(lambda: len(client.requests) == 2)
+        await asyncio.sleep(0.1)
+        assert len(client.requests) == 2
+
+
+async def test_many_hints_before_a_read_are_one_read(rig: Rig) -> None:
+    """Fifty events for an operation at rest make one read due."""
+    client = ScriptedClient(lambda request: about(request, "succeeded"))
+    await rig.register()
+    for number in range(1, 51):
+        await rig.hint(number)
+    async with rig.working(rig.worker(client)):
+        await rig.until(State.SUCCEEDED)
+    assert len(client.requests) == 1
+
+
+async def test_a_hint_does_not_break_what_the_provider_asked_for(rig: Rig) -> None:
+    """After Retry-After no event makes us ask sooner."""
+    answers = iter([says("", 429, {"retry-after": "100"}), says("succeeded")])
+    client = ScriptedClient(lambda _: next(answers))
+    await rig.register()
+    async with rig.working(rig.worker(client)):
+        await rig.until(State.OBSERVING)
+        rig.clock.ahead_ms += 50_000
+        await rig.hint()
+        await asyncio.sleep(0.1)
+        assert len(client.requests) == 1
+        rig.clock.ahead_ms += 50_000
+        await rig.until(State.SUCCEEDED)
+
+
+async def test_a_timed_out_operation_is_read_once_a_hint(rig: Rig) -> None:
+    """A late event makes one read due there; the poll stays off (O7)."""
+    client = ScriptedClient(lambda request: about(request, "running"))
+    await rig.register(state=State.RESULT_TIMED_OUT)
+    async with rig.working(rig.worker(client)):
+        await rig.hint()
+        await eventually(lambda: len(client.requests) == 1)
+        rig.clock.ahead_ms += FAR
+        await asyncio.sleep(0.1)
+    assert (len(client.requests), await rig.state()) == (1, State.RESULT_TIMED_OUT)
+
+
+async def test_a_profile_that_is_gone_is_said_and_waited_for(rig: Rig) -> None:
+    """An operation whose profile was taken from the configuration asks nobody, and stays."""
+    client = ScriptedClient(lambda _: says("succeeded"))
+    await rig.register()
+    async with rig.working(rig.worker(client, "worker:1", "other")):
+        await rig.until(State.OBSERVING)
+        await asyncio.sleep(0.1)
+    (read,) = await rig.store.operations.observations("op_" + "1".zfill(26))
+    assert (read.observation.detail, client.requests) == ("profile_not_configured", [])
+
+
+# ---------------------------------------------------------------- concurrency and shutdown
+
+
+async def test_no_more_than_the_concurrency_runs_at_once(rig: Rig) -> None:
+    """Twelve due reads with room for three: never four calls, and all get their turn."""
+
+    async def slow(request: Outbound) -> Answer:
+        await asyncio.sleep(0.02)
+        return about(request, "succeeded")
+
+    client = ScriptedClient(slow)
+    for number in range(1, 13):
+        await rig.register(number)
+    async with rig.working(rig.worker(client, concurrency=3)):
+        await rig.until(State.SUCCEEDED, *range(1, 13))
+    assert (client.most_under_way, len(client.requests)) == (3, 12)
+
+
+async def test_one_slow_provider_takes_no_more_than_its_slots(rig: Rig) -> None:
+    """Calls that hang hold their own slots; work behind them goes on in the others."""
+    gate = Gate()
+
+    async def reply(request: Outbound) -> Answer:
+        return (
+            await gate(request)
+            if asked_for(request) in {"job_1", "job_2"}
+            else about(request, "succeeded")
+        )
+
+    for number in range(1, 9):
+        await rig.register(number)
+    async with rig.working(rig.worker(ScriptedClient(reply), concurrency=3)):
+        await rig.until(State.SUCCEEDED, *range(3, 9))
+        gate.opened.set()
+        await rig.until(State.SUCCEEDED, 1, 2)
+
+
+async def test_a_busy_worker_does_not_look_stuck(rig: Rig) -> None:
+    """With every slot taken by a slow call the loop still says that it lives."""
+    gate = Gate()
+    await rig.register()
+    worker = rig.worker(ScriptedClient(gate), concurrency=1)
+    async with rig.working(worker):
+        await gate.reached.wait()
+        rig.clock.ahead_ms += 5_000
+        now = rig.clock()
+        await eventually(lambda: worker.last_tick_at >= now)
+        gate.opened.set()
+
+
+async def test_stopping_finishes_what_runs(rig: Rig) -> None:
+    """A worker that is told to stop commits what it has begun, and begins nothing."""
+    gate = Gate()
+    await rig.register(1)
+    await rig.register(2, next_at=NOW)
+    client = ScriptedClient(gate)
+    task = asyncio.create_task(rig.worker(client, concurrency=1).run())
+    await gate.reached.wait()
+    task.cancel()
+    await asyncio.sleep(0.05)
+    assert not task.done()
+    gate.opened.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(client.requests) == 1
+    assert sorted([await rig.state(1), await rig.state(2)]) == [
+        State.ACCEPTED,
+        State.RESULT_COLLECTING,
+    ]
+
+
+async def test_stopping_waits_no_longer_than_a_lease(rig: Rig) -> None:
+    """A call that never ends does not keep the process: its lease hands the work on."""
+    gate = Gate()
+    await rig.register()
+    task = asyncio.create_task(rig.worker(ScriptedClient(gate), lease_ttl_ms=100).run())
+    await gate.reached.wait()
+    task.cancel()
+    async with asyncio.timeout(2):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    gate.opened.set()
+    await asyncio.sleep(0.05)
+
+
+async def test_stopping_in_the_middle_of_a_claim_leaves_no_lease_behind(rig: Rig) -> None:
+    """What the interrupted claim took is done, not left until its lease is over."""
+    claims = asyncio.Event()
+
+    class Slow(Faulty):
+        async def claim(self, *args: Any) -> Any:
+            found = await self._work.claim(*args)
+            claims.set()
+            await asyncio.sleep(0.05)
+            return found
+
+    client = ScriptedClient(lambda request: about(request, "running"))
+    await rig.register()
+    task = asyncio.create_task(rig.worker(client, work=Slow(rig.store.work, "", 0)).run())
+    await claims.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await rig.state(), await rig.reads()) == (State.OBSERVING, 1)
