@@ -7,6 +7,7 @@ that one process owns a ledger.
 
 import fcntl
 import os
+import re
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -20,6 +21,9 @@ from reconciler.storage.sqlite.connection import Ledger
 #: "vouc": what makes a SQLite file a ledger.
 APPLICATION_ID = 0x766F7563
 _OTHERS = 0o077
+_MOUNTS = Path("/proc/mounts")
+#: Their locks and syncs are not what SQLite's log needs (https://sqlite.org/wal.html).
+_NETWORKS = frozenset({"afs", "cifs", "fuse.sshfs", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"})
 
 
 class Lock:
@@ -47,6 +51,7 @@ class Lock:
 
 def prepare(path: Path, now: int) -> None:
     """Leave a ledger of this program's version at `path`, or raise `LedgerError`."""
+    _keep_off_networks(path)
     _create(path)
     try:
         _keep_foreign_out(path)
@@ -62,6 +67,27 @@ def prepare(path: Path, now: int) -> None:
         raise LedgerError(f"{path} is not a ledger; name another path in storage.url") from error
     except apsw.Error as error:
         raise LedgerError(f"{path} cannot be opened: {error}") from error
+
+
+def _keep_off_networks(path: Path) -> None:
+    kind = filesystem(path.parent.resolve(), _MOUNTS.read_text()) if _MOUNTS.exists() else None
+    if kind in _NETWORKS:
+        raise LedgerError(
+            f"{path} is on a network file system ({kind}), which does not keep commits and locks. "
+            "Name a path on a local disk in storage.url."
+        )
+
+
+def filesystem(folder: Path, mounts: str) -> str | None:
+    """Return the type of the file system that a folder is on, from the text of /proc/mounts."""
+    kind, deepest = None, 0
+    for line in mounts.splitlines():
+        _, escaped, kind_here, *_ = line.split(" ")
+        # Blanks, tabs, line feeds and backslashes in a path are written as three octal digits.
+        point = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), escaped))
+        if folder.is_relative_to(point) and len(point.parts) >= deepest:
+            kind, deepest = kind_here, len(point.parts)
+    return kind
 
 
 def _create(path: Path) -> None:

@@ -110,6 +110,45 @@ def test_newer_schema_is_refused(path: Path) -> None:
         file.prepare(path, NOW)
 
 
+MOUNTS = """\
+/dev/vda / ext4 rw 0 0
+server:/home /home nfs4 rw 0 0
+/dev/vdb /home/local ext4 rw 0 0
+//server/share /mnt/with\\040blank cifs rw 0 0
+tmpfs /home/over tmpfs rw 0 0
+server:/x /home/over nfs rw 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
+        ("/var/lib/vouchback", "ext4"),
+        ("/home", "nfs4"),
+        ("/home/someone", "nfs4"),
+        ("/home2", "ext4"),
+        ("/home/local/data", "ext4"),
+        ("/mnt/with blank/data", "cifs"),
+        ("/home/over", "nfs"),
+    ],
+)
+def test_filesystem(folder: str, expected: str) -> None:
+    """The file system of a folder is that of the deepest, then latest, mount above it."""
+    assert file.filesystem(Path(folder), MOUNTS) == expected
+
+
+def test_network_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ledger on a network file system is refused before a file is made there (F81)."""
+    mounts = path.with_name("mounts")
+    mounts.write_text(f"server:/x {path.parent} nfs4 rw 0 0\n")
+    monkeypatch.setattr(file, "_MOUNTS", mounts)
+
+    with pytest.raises(LedgerError, match=r"network file system \(nfs4\)"):
+        file.prepare(path, NOW)
+
+    assert not path.exists()
+
+
 def test_missing_folder(tmp_path: Path) -> None:
     """A folder that is not there is the operator's to make."""
     with pytest.raises(LedgerError, match="No such file"):
@@ -171,6 +210,10 @@ def test_recovered_commits_are_made_durable(path: Path, tmp_path: Path, disk: Di
     for suffix in ("", "-wal"):
         shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
     killed.close()
+    disk.fails["sync"] = apsw.SQLITE_IOERR_FSYNC
+    with pytest.raises(LedgerError, match="cannot be opened"):
+        file.prepare(copy, NOW)
+    disk.fails.clear()
     disk.synced.clear()
 
     file.prepare(copy, NOW)
