@@ -118,7 +118,10 @@ class _Connection(socketserver.StreamRequestHandler):
                 if not line:
                     return
                 lines.append(line)
-            self.server.api.answer("\r\n".join(lines), self.wfile.write)
+            try:
+                self.server.api.answer("\r\n".join(lines), self.wfile.write)
+            except HangUp:
+                return
 
 
 # ---------------------------------------------------------------- replies
@@ -133,14 +136,15 @@ def _write(talk: Talk, data: bytes) -> None:
     talk.write(data)
 
 
-def _response(code: int, content_type: str, body: bytes, headers: str = "") -> bytes:
+def response(code: int, content_type: str, body: bytes, headers: str = "") -> bytes:
+    """Return a whole answer; `headers` are whole lines."""
     head = f"HTTP/1.1 {code} X\r\nContent-Type: {content_type}\r\n{headers}"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def document(**fields: object) -> Reply:
     """Answer 200 with a JSON object."""
-    return raw(_response(200, "application/json", json.dumps(fields).encode()))
+    return raw(response(200, "application/json", json.dumps(fields).encode()))
 
 
 def state(word: str) -> Reply:
@@ -160,17 +164,17 @@ def timeline(*steps: tuple[float, str]) -> Reply:
 
 def status(code: int, headers: str = "", body: bytes = b'{"error":"x"}') -> Reply:
     """Answer another status; `headers` are whole lines."""
-    return raw(_response(code, "application/json", body, headers))
+    return raw(response(code, "application/json", body, headers))
 
 
 def html() -> Reply:
     """Answer 200 with a page that wants a login."""
-    return raw(_response(200, "text/html", b"<!doctype html><title>succeeded</title>"))
+    return raw(response(200, "text/html", b"<!doctype html><title>succeeded</title>"))
 
 
 def truncated() -> Reply:
     """Answer JSON that ends in the middle, with a length that says it is whole."""
-    return raw(_response(200, "application/json", b'{"id": "job", "status": "succee'))
+    return raw(response(200, "application/json", b'{"id": "job", "status": "succee'))
 
 
 def drip(pause_s: float = 0.05) -> Reply:
@@ -191,6 +195,29 @@ def endless() -> Reply:
         talk.write(b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n")
         while not talk.closing.is_set():
             talk.write(b"10000\r\n" + b" " * 65_536 + b"\r\n")
+
+    return reply
+
+
+class HangUp(Exception):  # noqa: N818  # it says what happens
+    """Raised by a reply: the connection is closed."""
+
+
+def hang_up() -> Reply:
+    """Take the request and close the connection."""
+
+    def reply(_talk: Talk) -> None:
+        raise HangUp
+
+    return reply
+
+
+def half_a_body() -> Reply:
+    """Announce a body, send half of it and close."""
+
+    def reply(talk: Talk) -> None:
+        talk.write(b'HTTP/1.1 200 X\r\nContent-Length: 80\r\n\r\n{"id":"j","status":"succeeded"')
+        raise HangUp
 
     return reply
 
