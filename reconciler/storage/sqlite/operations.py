@@ -11,7 +11,7 @@ from reconciler.domain.observation import Observation
 from reconciler.domain.operation import Operation, Transition
 from reconciler.storage.contract import AlreadyRegistered, OperationQuery, Registered
 from reconciler.storage.sqlite import due, journal, naming
-from reconciler.storage.sqlite.connection import Ledger, Row, text
+from reconciler.storage.sqlite.connection import Ledger, text
 from reconciler.storage.sqlite.query import Where
 from reconciler.storage.sqlite.table import Table, insert, names
 from reconciler.storage.sqlite.writer import Executor
@@ -27,8 +27,11 @@ _SELECT = f"""
 """  # noqa: S608  our own names
 _GET = f"{_SELECT} WHERE operation.operation_id = ?"
 _INSERT = insert("operation", _STORED)
+# What an operation is never changes; setting its key would have SQLite look for all that name it.
+_IDENTITY = frozenset({"operation_id", "project", "mode", "profile", "created_at"})
+_CHANGING = tuple(name for name in _STORED if name not in _IDENTITY)
 _UPDATE = f"""
-    UPDATE operation SET {", ".join(f"{name} = ?" for name in _STORED)} WHERE operation_id = ?
+    UPDATE operation SET {", ".join(f"{name} = ?" for name in _CHANGING)} WHERE operation_id = ?
 """  # noqa: S608  our own names
 _WRITE_LINE = insert("transition", ("operation_id", *_LINES.columns))
 _WRITE_READ = insert(
@@ -52,7 +55,8 @@ def register(
     known = get(ledger, owner_id)
     if known is not None:
         return AlreadyRegistered(known)
-    ledger.run(_INSERT, _stored(operation))
+    cells = _OPERATIONS.row(operation)
+    ledger.run(_INSERT, [cells[name] for name in _STORED])
     works = operation.rule.effect is not None and not operation.rule.waits_for_person
     due.start(ledger, operation, due_at=now if works else None)
     write_line(ledger, operation.operation_id, cause)
@@ -71,7 +75,8 @@ def get(ledger: Ledger, operation_id: str) -> Operation | None:
 
 def update(ledger: Ledger, operation: Operation) -> None:
     """Write the operation's new value."""
-    ledger.run(_UPDATE, (*_stored(operation), operation.operation_id))
+    cells = _OPERATIONS.row(operation)
+    ledger.run(_UPDATE, (*(cells[name] for name in _CHANGING), operation.operation_id))
 
 
 def write_line(ledger: Ledger, operation_id: str, line: Transition) -> None:
@@ -99,11 +104,6 @@ def page(ledger: Ledger, query: OperationQuery) -> list[Operation]:
     order = "ORDER BY operation.operation_id DESC LIMIT ?"
     rows = ledger.run(f"{_SELECT} {where} {order}", (*where.values, query.limit))
     return [_OPERATIONS.value(row) for row in rows]
-
-
-def _stored(operation: Operation) -> Row:
-    cells = _OPERATIONS.row(operation)
-    return tuple(cells[name] for name in _STORED)
 
 
 def _history(ledger: Ledger, operation_id: str) -> list[Transition]:
