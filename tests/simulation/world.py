@@ -7,7 +7,6 @@ seen at a step are checked there; the rest when the hour is over.
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -61,8 +60,8 @@ class World:
     workers: int = 0
 
     def __post_init__(self) -> None:
-        self.random = Random(self.seed)
-        self.provider = LyingProvider(Random(self.seed + 1), self.jobs)
+        self.random = Random(self.seed)  # noqa: S311  it must be repeatable
+        self.provider = LyingProvider(Random(self.seed + 1), self.jobs)  # noqa: S311
         self.store = self._open()
 
     def _open(self) -> Store:
@@ -98,7 +97,7 @@ class World:
         """Live through an hour."""
         for number in range(1, JOBS + 1):
             self._job(number)
-        acts: list[Coroutine[Any, Any, None]] = [self._keep_workers(), self._restart()]
+        acts = [self._keep_workers(), self._restart()]
         acts += [self._register(number) for number in range(1, JOBS + 1)]
         for number in range(1, JOBS + 1):
             acts += [self._webhook(number, n) for n in range(self.random.choice([0, 1, 3, 6]))]
