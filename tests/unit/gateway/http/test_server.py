@@ -299,6 +299,7 @@ async def test_stop_during_head_takes_the_rest() -> None:
         writer.close()
 
     assert (head[9:12], tail, app.committed) == (b"200", b"", 1)
+    assert b"\r\nconnection: close\r\n" in head
 
 
 async def test_stop_and_reuse_in_the_same_moment_is_served() -> None:
