@@ -7,6 +7,7 @@ import pytest
 
 from reconciler.storage.contract import Store
 from reconciler.storage.sqlite.store import open_store
+from reconciler.storage.sqlite.writer import Inline
 from tests.support.builders import NOW
 
 Open = Callable[[Path], Store]
@@ -14,6 +15,10 @@ Open = Callable[[Path], Store]
 #: An engine is one line: how a ledger that lives in a folder is opened, a second time too.
 ENGINES: dict[str, Open] = {
     "sqlite": lambda folder: open_store(folder / "ledger.db", now=lambda: NOW),
+    # The simulation's way to run the same steps.
+    "sqlite-inline": lambda folder: open_store(
+        folder / "ledger.db", now=lambda: NOW, executor=Inline
+    ),
 }
 
 

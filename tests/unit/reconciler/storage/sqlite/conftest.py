@@ -17,6 +17,8 @@ class Disk(apsw.VFS):  # type: ignore[misc]
         super().__init__("disk", "unix", makedefault=True)
         #: `sync` or `write`: the extended result code that it fails with.
         self.fails: dict[str, int] = {}
+        #: How many calls of that kind still succeed first; after one failure all succeed again.
+        self.succeeds_first: int | None = None
         #: Suffixes of the files that were synced, in order.
         self.synced: list[str] = []
 
@@ -27,8 +29,13 @@ class Disk(apsw.VFS):  # type: ignore[misc]
     def check(self, what: str) -> None:
         """Fail, if that is wanted."""
         if what in self.fails:
+            if self.succeeds_first:
+                self.succeeds_first -= 1
+                return
             error = apsw.IOError(f"injected: {what}")
             error.extendedresult = self.fails[what]  # type: ignore[attr-defined]
+            if self.succeeds_first is not None:
+                self.fails.clear()
             raise error
 
 

@@ -306,6 +306,40 @@ def test_end_process() -> None:
     assert "fsync of the ledger failed: why" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("what", "code"), [("write", apsw.SQLITE_IOERR_WRITE), ("sync", apsw.SQLITE_IOERR_FSYNC)]
+)
+async def test_any_one_failure(
+    disk: Disk, tmp_path: Path, fatal: list[BaseException], what: str, code: int
+) -> None:
+    """Whichever call to the disk fails, what was acknowledged is there once, and the resend too."""
+    failed = 0
+    for before in range(24):
+        path = tmp_path / f"{before}.db"
+        store = open_store(path, now=lambda: NOW, executor=Inline, on_fatal=fatal.append)
+        disk.fails, disk.succeeds_first = {what: code}, before
+        acknowledged = []
+        for number in range(4):
+            try:
+                await store.inbox.record(new_event(number), "cfl", NOW)
+            except StorageUnavailableError:
+                failed += 1
+                break
+            acknowledged.append(number)
+        disk.fails.clear()
+        await store.close()
+
+        again = open_store(path, now=lambda: NOW, executor=Inline)
+        answers = [await again.inbox.record(new_event(n), "cfl", NOW) for n in range(4)]
+        assert {type(answers[number]) for number in acknowledged} <= {Duplicate}
+        assert len(await again.events.page(EventQuery())) == 4
+        assert await again.journal.size() == 4
+        await again.close()
+
+    assert failed > 3
+    assert len(fatal) == (failed if what == "sync" else 0)
+
+
 async def test_lock_of_another_program(store: SQLiteStore, path: Path) -> None:
     """While another program keeps the file locked, callers are told so within two seconds."""
     other = apsw.Connection(str(path))
