@@ -17,7 +17,7 @@ from tests.simulation.virtual import run
 from tests.simulation.world import DEADLINE_S, HOUR_S, JOBS, POLL, World
 
 ONE = os.environ.get("SIMULATION_SEED")
-SEEDS = [int(ONE)] if ONE else range(int(os.environ.get("SIMULATION_SEEDS", "6")))
+SEEDS = [int(ONE)] if ONE else range(int(os.environ.get("SIMULATION_SEEDS", "4")))
 REPLAY = "replay: SIMULATION_SEED={} .venv/bin/python -m pytest tests/simulation"
 #: A job that ended this long before its deadline has been found, whatever went wrong.
 FOUND_WITHIN_S = 1_500

@@ -39,6 +39,15 @@ def lines(capfd: pytest.CaptureFixture[str]) -> list[Any]:
     return [json.loads(line) for line in err.splitlines()]
 
 
+def _fail(text: str, *, secret: str = "") -> None:
+    """Log an exception with that text, raised where a secret stands in a variable."""
+    assert secret is not None
+    try:
+        raise ValueError(text)  # noqa: TRY301
+    except ValueError:
+        logs.get("worker").exception("effect_failed")
+
+
 def test_a_line_is_one_json_object(capfd: pytest.CaptureFixture[str]) -> None:
     """One occurrence is one line: what, where, when, how bad, and its values."""
     logs.setup("json", "info")
@@ -74,10 +83,7 @@ def test_an_exception_cannot_forge_a_line(
 ) -> None:
     """The text of an error may be a stranger's: its lines are indented and inert."""
     logs.setup(form, "info")
-    try:
-        raise ValueError(FORGERY)
-    except ValueError:
-        logs.get("worker").exception("effect_failed")
+    _fail(FORGERY)
     err = capfd.readouterr().err
     assert "Traceback" in err
     assert not any(line.startswith("2026-01-01") for line in err.splitlines())
@@ -87,11 +93,7 @@ def test_an_exception_cannot_forge_a_line(
 def test_an_exceptions_locals_are_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
     """A trace shows code, never the values of variables: one of them may be a secret."""
     logs.setup("console", "info")
-    secret = "whsec_" + "S" * 20
-    try:
-        raise ValueError(len(secret))
-    except ValueError:
-        logs.get("worker").exception("effect_failed")
+    _fail("a trace", secret="S" * 20)
     assert "S" * 20 not in capfd.readouterr().err
 
 
