@@ -198,7 +198,7 @@ def test_what_is_elsewhere_answers_like_what_does_not_exist(
     ],
 )
 def test_lists_show_what_the_token_covers_and_nothing_else(
-    world: World, path: str, key: str, project: str, mode: str, seen: set[str]
+    world: World, *, path: str, key: str, project: str, mode: str, seen: set[str]
 ) -> None:
     """Projects and modes stay apart in every list; a star covers every name in its place."""
     token = world.gateway.new_token("admin", project=project, mode=mode)

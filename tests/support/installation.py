@@ -9,6 +9,7 @@ import json
 import os
 import re
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -77,7 +78,7 @@ deadline_s = 1.0
 response_bytes_max = 65536
 [limits]
 body_bytes_max = 20000
-body_timeout_s = 0.5
+body_timeout_s = 1
 header_timeout_s = 0.5
 """
 
@@ -91,7 +92,9 @@ class Installation:
         self.senders: dict[str, Sender] = {}
         self.log = ""
         self.process: subprocess.Popen[bytes] | None = None
+        self.log_cut = threading.Event()
         self._reader: threading.Thread | None = None
+        self.token_folder = folder / "data"
         self._sections = [_HEAD.format(port=provider_port)]
         self._base_url = f"http://127.0.0.1:{provider_port}"
         (folder / "secrets").mkdir(parents=True)
@@ -185,9 +188,14 @@ class Installation:
 
     def _read(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stderr is not None
-        with process.stderr as lines:
-            for line in lines:
-                self.log += line.decode()
+        with process.stderr as pipe:
+            while not self.log_cut.is_set():
+                readable, _, _ = select.select([pipe], [], [], 0.05)
+                if readable:
+                    data = os.read(pipe.fileno(), 65_536)
+                    if not data:
+                        return
+                    self.log += data.decode()
 
     def signal(self, number: int) -> None:
         """Send the server a signal."""
@@ -221,7 +229,7 @@ class Installation:
             self.process.kill()
             self.wait()
         with contextlib.suppress(OSError):
-            self.secrets.append((self.folder / "data/admin.token").read_text().strip())
+            self.secrets.append((self.token_folder / "admin.token").read_text().strip())
         for secret in self.secrets:
             assert secret not in self.log, "a secret stands in the log"
 
@@ -250,7 +258,7 @@ class Installation:
     @property
     def admin(self) -> str:
         """The text of the ledger's first token."""
-        return (self.folder / "data/admin.token").read_text().strip()
+        return (self.token_folder / "admin.token").read_text().strip()
 
     def events(self, source: str) -> list[dict[str, Any]]:
         """Return all events of a source, newest first."""
@@ -321,6 +329,13 @@ class Installation:
         _, hard = resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE)
         soft = hard if size is None else size
         resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (soft, hard))
+
+    def cut_log(self) -> None:
+        """Close our end of the server's stderr: whatever it writes there fails from now on."""
+        assert self.process is not None
+        assert self.process.stderr is not None
+        self.log_cut.set()
+        self._join()
 
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run a command of the product to its end."""
