@@ -82,7 +82,7 @@ def _left_behind(name: str, source: str) -> list[str]:
 
 
 def _promises(name: str, source: str) -> list[str]:
-    """Find tests whose docstring is not one sentence."""
+    """Find tests whose docstring does not begin with one sentence."""
     return [
         f"{name}:{node.lineno}: {node.name} needs one sentence that states the promise"
         for node in _functions(ast.parse(source))
@@ -91,7 +91,9 @@ def _promises(name: str, source: str) -> list[str]:
 
 
 def _is_sentence(text: str | None) -> bool:
-    return text is not None and text.endswith(".") and "\n\n" not in text and ". " not in text
+    """Whether the first paragraph is one sentence; what a reader must know besides may follow."""
+    promise = (text or "").partition("\n\n")[0]
+    return promise.endswith(".") and not re.search(r"[.]\s", promise)
 
 
 def _openings(name: str, source: str) -> list[str]:
