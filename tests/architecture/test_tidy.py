@@ -19,7 +19,13 @@ MODULE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 
 #: "path" or "path::function": (lines, reason).
-LONGER: dict[str, tuple[int, str]] = {}
+LONGER: dict[str, tuple[int, str]] = {
+    "tests/conformance/storage/test_work.py": (480, "one role's contract, for every engine"),
+    "tests/unit/reconciler/domain/test_decide.py": (500, "all evidence, over one pure function"),
+    "tests/unit/reconciler/providers/test_client.py": (580, "all that a wire can do to one client"),
+    "tests/unit/reconciler/storage/sqlite/test_writer.py": (450, "all faults of one writer"),
+    "tests/unit/reconciler/test_worker.py": (540, "all that can befall one loop"),
+}
 
 #: What a module is called when nobody knows what it is for.
 NAMELESS = re.compile(
@@ -143,9 +149,20 @@ def test_no_error_is_swallowed() -> None:
 
 def test_exceptions_are_still_needed() -> None:
     """A longer limit that nobody uses any more is taken back."""
-    unused = [what for what in LONGER if not (ROOT / what.partition("::")[0]).exists()]
+    unused = [what for what in LONGER if not _is_long(what)]
 
     assert unused == []
+
+
+def _is_long(what: str) -> bool:
+    name, _, function = what.partition("::")
+    if not (ROOT / name).exists():
+        return False
+    source = (ROOT / name).read_text()
+    if not function:
+        return len(source.splitlines()) > MODULE_LINES_MAX
+    nodes = [node for node in _functions(ast.parse(source)) if node.name == function]
+    return any(_lines(node) > FUNCTION_LINES_MAX for node in nodes)
 
 
 LONG = "def f() -> None:\n" + "    print()\n" * FUNCTION_LINES_MAX
