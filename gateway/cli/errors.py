@@ -4,6 +4,7 @@ Nothing here shows a traceback. The table of foreign errors is looked up by name
 that are already loaded, so that this module costs no import.
 """
 
+import errno
 import sys
 from enum import IntEnum
 from pathlib import Path
@@ -53,9 +54,9 @@ class CommandError(click.ClickException):
 #: Errors of other layers that an operator can mend: where they are declared, and how they end.
 _FOREIGN = (
     ("reconciler.config", "ConfigError", Exit.CONFIGURATION),
-    ("verifiers.errors", "PresetError", Exit.CONFIGURATION),
-    ("verifiers.preset", "PresetError", Exit.CONFIGURATION),
+    ("verifiers.table", "PresetError", Exit.CONFIGURATION),
     ("reconciler.providers.errors", "ProfileError", Exit.CONFIGURATION),
+    ("gateway.http.server", "ListenError", Exit.CONFIGURATION),
     ("reconciler.storage.errors", "LedgerError", Exit.CONFIGURATION),
     ("reconciler.storage.errors", "StorageUnavailableError", Exit.UNREACHABLE),
 )
@@ -69,6 +70,8 @@ def translate(error: Exception) -> CommandError | None:
             return CommandError(str(error), code)
     if isinstance(error, OSError) and error.filename is not None:
         return CommandError(f"{error.filename}: {error.strerror}", Exit.CONFIGURATION)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return CommandError("the output cannot be written: no space is left", Exit.NEGATIVE)
     return None
 
 

@@ -6,90 +6,37 @@ through the API, so what is seen here is what a user would build.
 
 import asyncio
 import contextlib
-import json
 import signal
+import socket
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
-from dataclasses import dataclass
-from random import Random
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
-from gateway.cli.client import Api, exchange
-from gateway.cli.dev.folder import PROFILE, SOURCE, Ports, told_addresses
+from gateway.cli.client import exchange
+from gateway.cli.dev.folder import SOURCE, told_addresses
+from gateway.cli.dev.stage import Script, Stage, Voice, act, api_secret
 from gateway.cli.dev.summary import Summary, summarize
-from gateway.cli.dev.watch import Line, Watch
+from gateway.cli.dev.watch import Watch
 from gateway.cli.errors import CommandError, Exit
 from gateway.cli.runtime import Running, run
 from gateway.config import Config
 from gateway.demo.app import build_app
 from gateway.demo.provider import DemoProvider
 from gateway.http.limits import HttpLimits
-from gateway.http.server import Listener, bind, serve
+from gateway.http.server import Listener, serve
 from reconciler.config import resolve_secret
-from reconciler.domain.operation import Operation
 
 _LOOK_S = 0.15
 _POST_S = 0.02
-_BETWEEN_JOBS_S = 0.35
-#: Every so many jobs one is registered late, so that its events arrive before its operation.
-_LATE_EVERY = 8
-_LATE_S = 1.5
 #: What is still on its way when everything has ended: the last duplicates and refusals.
 _SETTLE_S = 0.8
 _ONCE_S = 90.0
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
-    """What a run is to do."""
-
-    operations: int
-    once: bool
-    random: Random
-
-
-@dataclass(slots=True)
-class Stage:
-    """What the parts of a run share."""
-
-    config: Config
-    script: Script
-    provider: DemoProvider
-    running: Running
-    watch: Watch
-    operations: list[str]
-    stop: asyncio.Event
-
-    def public_url(self) -> str:
-        """Return where providers post."""
-        return f"http://{self.config.settings.public.listen}"
-
-    async def records(self) -> list[Operation]:
-        """Return the operations of this run as they stand."""
-        found = [await self.running.store.operations.get(name) for name in self.operations]
-        return [operation for operation in found if operation is not None]
-
-    async def over(self) -> bool:
-        """Whether every operation has ended and the provider has nothing left to tell."""
-        records = await self.records()
-        complete = len(records) == self.script.operations and self.provider.quiet
-        return complete and all(operation.rule.final for operation in records)
-
-    def api(self) -> Api:
-        """Return the API with the first token."""
-        token = self.running.token_file.read_text("ascii").strip()
-        return Api(f"http://{self.config.settings.internal.listen}", token)
-
-
-Tell = Callable[[Line], None]
-
-
-async def play(
-    config: Config, ports: Ports, script: Script, tell: Tell, done: Callable[[Stage], None]
-) -> Summary:
+async def play(config: Config, demo: socket.socket, script: Script, voice: Voice) -> Summary:
     """Run until everything has ended (`once`) or until a signal.
 
-    `tell` gets every line; `done` is called when all operations have ended and the run goes on.
+    `demo` is the demo provider's bound socket. `ListenError` means that nothing has happened yet.
     """
     stop = asyncio.Event()
     _stop_on_signals(stop)
@@ -98,9 +45,10 @@ async def play(
         stage = Stage(config, script, provider, running, Watch(running.store, _now), [], stop)
         await stage.watch.skip()
         with told_addresses(config):
-            parts = _demo(provider, config, ports), _post(provider), _act(stage)
+            voice.started(config)
+            parts = _demo(provider, config, demo), _post(provider), act(stage)
             async with _beside(stop, *parts):
-                await _watch(stage, tell, done)
+                await _watch(stage, voice)
                 return summarize(await stage.records(), provider, stage.watch.tally)
 
 
@@ -159,19 +107,12 @@ def _provider(config: Config, script: Script) -> DemoProvider:
     )
 
 
-def _api_secret(config: Config) -> str:
-    reference = config.settings.profiles[PROFILE].secret
-    assert reference is not None  # `folder.load` has looked
-    return resolve_secret(reference)
-
-
 def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-async def _demo(provider: DemoProvider, config: Config, ports: Ports) -> None:
-    sock = bind("127.0.0.1", ports.provider, setting="profiles.demo.base_url")
-    listener = Listener("demo", build_app(provider, _api_secret(config)), sock, HttpLimits())
+async def _demo(provider: DemoProvider, config: Config, sock: socket.socket) -> None:
+    listener = Listener("demo", build_app(provider, api_secret(config)), sock, HttpLimits())
     await serve([listener], on_ready=lambda _: None, stop=asyncio.Event(), grace_s=0)
 
 
@@ -203,43 +144,14 @@ async def _beside(stop: asyncio.Event, *parts: Coroutine[Any, Any, None]) -> Asy
             raise result
 
 
-# ---------------------------------------------------------------- the play
-
-
-async def _act(stage: Stage) -> None:
-    """Create jobs at the provider and register each as an operation."""
-    async with asyncio.TaskGroup() as registering:
-        for number in range(1, stage.script.operations + 1):
-            job_id = await asyncio.to_thread(_create, stage, number)
-            late_s = _LATE_S if number % _LATE_EVERY == 0 else 0
-            registering.create_task(_register(stage, job_id, late_s))
-            await asyncio.sleep(_BETWEEN_JOBS_S)
-
-
-def _create(stage: Stage, number: int) -> str:
-    url = stage.config.settings.profiles[PROFILE].base_url or ""
-    headers = [("Authorization", f"Bearer {_api_secret(stage.config)}")]
-    body = json.dumps({"reference": f"order-{number}"}).encode()
-    answer = exchange(url, "POST", "/jobs", headers=headers, body=body)
-    job_id: str = json.loads(answer.body)["id"]
-    return job_id
-
-
-async def _register(stage: Stage, job_id: str, late_s: float) -> None:
-    await asyncio.sleep(late_s)
-    document = {"profile": PROFILE, "remote_job_id": job_id}
-    _, operation = await asyncio.to_thread(stage.api().post, "/v1/operations", document)
-    stage.operations.append(operation["operation_id"])
-
-
-async def _watch(stage: Stage, tell: Tell, done: Callable[[Stage], None]) -> None:
+async def _watch(stage: Stage, voice: Voice) -> None:
     """Tell what happens until a signal; with `once` until everything has ended."""
     give_up_at = time.monotonic() + _ONCE_S
     settled_at: float | None = None
     said_done = False
     while not stage.stop.is_set():
         for line in await stage.watch.look():
-            tell(line)
+            voice.step(line)
         now = time.monotonic()
         if settled_at is None and await stage.over():
             settled_at = now + _SETTLE_S
@@ -247,7 +159,7 @@ async def _watch(stage: Stage, tell: Tell, done: Callable[[Stage], None]) -> Non
         if stage.script.once and (over or now >= give_up_at):
             return
         if over and not said_done:
-            done(stage)
+            voice.ended(stage)
             said_done = True
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stage.stop.wait(), _LOOK_S)

@@ -86,7 +86,7 @@ class Watch:
         if kind == "event.conflict":
             return self._conflict(fields, at)
         if kind == "operation.observed":
-            return self._asked(fields, at)
+            return await self._asked(fields, at)
         if kind == "operation.moved":
             return await self._moved(fields, at)
         return None
@@ -119,10 +119,10 @@ class Watch:
         told = f"{inert(named)} is known with other content; the first one stands, this is evidence"
         return Line(at, "conflict", "", told)
 
-    def _asked(self, fields: dict[str, journal.Value], at: int) -> Line | None:
+    async def _asked(self, fields: dict[str, journal.Value], at: int) -> Line | None:
         """Return a read that says something new, or that an event has asked for."""
         operation_id = str(fields["operation_id"])
-        job = self._jobs.get(operation_id, operation_id)
+        job, earlier = await self._job_of(operation_id)
         said = fields["remote_state"]
         says = f'the provider says "{inert(str(said))}"'
         if said is None:
@@ -134,17 +134,24 @@ class Watch:
         if not news and not hinted:
             return None
         told = says if news else f"{says}, still: an event alone moves nothing"
-        return Line(at, "asked", inert(job), told)
+        return Line(at, "asked", inert(job), told + earlier)
 
     async def _moved(self, fields: dict[str, journal.Value], at: int) -> Line:
         operation_id = str(fields["operation_id"])
-        job = str(fields["remote_job_id"] or self._jobs.get(operation_id, operation_id))
-        self._jobs[operation_id] = job
         if fields["from"] is None:
+            job = self._jobs[operation_id] = str(fields["remote_job_id"] or operation_id)
             return Line(at, "registered", inert(job), await self._registered(operation_id))
+        job, earlier = await self._job_of(operation_id)
         before, after, reason = (inert(str(fields[name])) for name in ("from", "to", "reason"))
-        told = f"{before} -> {after} ({reason})"
-        return Line(at, "moved", inert(job), told)
+        return Line(at, "moved", inert(job), f"{before} -> {after} ({reason}){earlier}")
+
+    async def _job_of(self, operation_id: str) -> tuple[str, str]:
+        """Return an operation's job, and a remark where it was registered before this run."""
+        if operation_id in self._jobs:
+            return self._jobs[operation_id], ""
+        operation = await self._store.operations.get(operation_id)
+        job = operation_id if operation is None else operation.remote_job_id or operation_id
+        return job, "; registered in an earlier run"
 
     async def _registered(self, operation_id: str) -> str:
         waited = await self._store.events.page(EventQuery(operation_id=operation_id))

@@ -102,11 +102,12 @@ def test_ops_show_tells_the_story_in_order(ask: Run, api: CannedApi) -> None:
     event = {**EVENT, "received_at": "2026-11-30T12:00:01.000Z"}
     api.put("GET /v1/operations/op_1/history", items(*history))
     api.put("GET /v1/operations/op_1/observations", items(read))
-    api.put("GET /v1/events?operation=op_1&limit=200", items(event))
+    late = {**EVENT, "received_at": "2026-11-30T12:00:03.000Z"}
+    api.put("GET /v1/events?operation=op_1&limit=200", items(late, event))
     told = ask("ops", "show", "op_1").stdout
     words = [line.split()[1] for line in told.splitlines() if line.startswith("12:")]
 
-    assert words == ["registered", "event", "asked", "moved"]
+    assert words == ["registered", "event", "asked", "moved", "event"]
     assert 'because of evt_1: "running"' in told
     assert "\x1b" not in told
 

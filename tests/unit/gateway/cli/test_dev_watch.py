@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.dev.watch import Watch
+from reconciler.domain.observation import Meaning
 from reconciler.domain.operation import Operation, State
 from reconciler.storage.contract import Store
 from reconciler.storage.sqlite.store import open_store
@@ -138,3 +139,36 @@ async def test_a_hostile_event_is_told_inert(store: Store) -> None:
     await store.inbox.record(event, "cfl_1", NOW)
 
     assert all(part.isprintable() for line in await told(watch) for part in line)
+
+
+async def read(store: Store, meaning: Meaning = Meaning.RUNNING) -> None:
+    """Do one status read, as the worker does."""
+    claimed = (await store.work.claim("w", [f"lease-{NOW}"], 60_000, NOW + 3_600_000))[0]
+    decision = builders.read_decision(claimed, meaning, now=NOW + 3_600_000)
+    await store.work.commit(claimed.lease, decision, NOW + 3_600_000)
+
+
+async def test_a_read_and_the_move_it_makes_are_told(store: Store) -> None:
+    """What the provider says, and the transition that follows from it, are two lines in order."""
+    watch = Watch(store, lambda: NOW)
+    await register(store, builders.operation(result_deadline_at=None))
+    await watch.look()
+    await read(store)
+
+    assert await told(watch) == [
+        ("asked", "job_1", 'the provider says "acme_running"'),
+        ("moved", "job_1", "accepted -> observing (status read: acme_running)"),
+    ]
+
+
+async def test_an_operation_of_an_earlier_run_is_told_as_such(store: Store) -> None:
+    """Work left over from the last `dev` in this folder is not taken for this run's."""
+    await register(store, builders.operation(result_deadline_at=None))
+    watch = Watch(store, lambda: NOW)
+    await watch.skip()
+    await read(store)
+
+    lines = await told(watch)
+
+    assert [line[:2] for line in lines] == [("asked", "job_1"), ("moved", "job_1")]
+    assert all(line[2].endswith("; registered in an earlier run") for line in lines)

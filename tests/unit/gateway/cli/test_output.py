@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gateway.cli.output import inert, print_page, text_of, to_json
@@ -29,6 +29,7 @@ def test_values_in_tables_are_inert(value: object) -> None:
 
 
 @given(st.text())
+@example("\x7f")
 def test_json_is_exact_and_printable(text: str) -> None:
     """JSON output gives back exactly what was there, in printable ASCII."""
     printed = to_json(text)

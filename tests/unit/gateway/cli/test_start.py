@@ -1,6 +1,7 @@
 """The top of the command line: what it imports, what it refuses, how it ends."""
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from gateway.cli import root
 from tests.support.canned_api import CannedApi, Run
 
+COMMAND = (str(Path(sys.executable).with_name("vouchback")),)
 HEAVY = ("pydantic", "httpx", "apsw", "starlette", "uvicorn", "cryptography", "structlog")
 
 
@@ -99,3 +101,27 @@ def test_a_broken_configuration_names_file_and_key(run: Run, tmp_path: Path) -> 
 
     assert result.exit_code == 78
     assert "vouchback.toml: unknown key public.urll (did you mean url?)" in result.stderr
+
+
+def test_a_port_that_is_taken_ends_the_start_with_its_setting(tmp_path: Path) -> None:
+    """`serve` names the address and the setting, and ends with code 78."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        (tmp_path / "vouchback.toml").write_text(f'[public]\nlisten = "127.0.0.1:{port}"\n')
+        words = (*COMMAND, "serve")
+        done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    assert done.returncode == 78
+    assert f"port {port} (setting public.listen)" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_under_stdout_is_told() -> None:
+    """Output that cannot be written is a failure of the command, not a mistake of ours."""
+    words = (*COMMAND, "version")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert done.returncode == 1
+    assert "no space is left" in done.stderr
+    assert "Traceback" not in done.stderr
