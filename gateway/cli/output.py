@@ -38,8 +38,8 @@ def say(text: str = "") -> None:
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Return exact JSON in printable ASCII (DEL, the one live ASCII character it keeps, too)."""
-    return json.dumps(value, indent=indent).replace("\x7f", "\\u007f")
+    """Return exact JSON in printable ASCII."""
+    return json.dumps(value, indent=indent)
 
 
 def print_json(value: Any) -> None:
