@@ -242,6 +242,13 @@ def test_refused_peer_is_read_on(loop: asyncio.AbstractEventLoop, raw: bytes) ->
     assert (wire.transport.ended, wire.transport.closed) == (True, False)
 
 
+def test_application_learns_of_a_broken_body_at_once(loop: asyncio.AbstractEventLoop) -> None:
+    """A handler does not wait for a body that will never be complete."""
+    chunked = b"POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    assert Wire(loop).feed(chunked, b"ZZ\r\n").seen == [("POST", b"/x", Disconnected())]
+
+
 def test_farewell_is_bounded(loop: asyncio.AbstractEventLoop) -> None:
     """Who goes on sending after a refusal is read for two seconds, then cut off."""
     wire = Wire(loop).feed(b"NONSENSE\r\n\r\n", b"more")
