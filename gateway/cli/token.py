@@ -26,9 +26,9 @@ def token() -> None:
 
 @token.command("create")
 @click.option("--role", type=click.Choice(ROLES), required=True)
-@click.option("--project", default="default", show_default=True)
-@click.option("--mode", type=click.Choice(("live", "test")), default="live", show_default=True)
-@click.option("--label", default="", help="Whose it is, for people.")
+@click.option("--project", default="default", show_default=True, help="* is every project.")
+@click.option("--mode", type=click.Choice(("live", "test", "*")), default="live", show_default=True)
+@click.option("--label", help="Whose it is, for people.")
 @click.option(
     "--expires-in", type=click.IntRange(60), metavar="SECONDS", help="Never, if left out."
 )
@@ -44,14 +44,14 @@ def create(
     expires_in: int | None,
 ) -> None:
     """Create a token. It is printed once, on stdout, and kept nowhere."""
-    document: dict[str, str | int] = {
+    wanted = {
         "role": role,
         "project": project,
         "mode": mode,
         "label": label,
+        "expires_in_s": expires_in,
     }
-    if expires_in is not None:
-        document["expires_in_s"] = expires_in
+    document = {name: value for name, value in wanted.items() if value is not None}
     _, made = invocation.api().post("/v1/tokens", document)
     if invocation.format != "table":
         print_json(made)
@@ -61,12 +61,11 @@ def create(
 
 
 @token.command("list")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
 @server_options
 @click.pass_obj
-def list_tokens(invocation: Invocation, limit: int) -> None:
+def list_tokens(invocation: Invocation) -> None:
     """List tokens, newest first; the tokens themselves are not stored."""
-    page = invocation.api().page("/v1/tokens", limit)
+    page = invocation.api().get("/v1/tokens")
     print_page(page, _TOKENS, invocation.format, "vouchback token list")
 
 

@@ -196,6 +196,64 @@ def test_an_operation_tells_its_story(dev: Dev) -> None:
     assert f"ended: {operation['state']}, confirmed by the provider" in story
 
 
+def test_a_token_of_ones_own_works_until_it_is_revoked(dev: Dev) -> None:
+    """`token create > file` gives a token that `--token file:` uses; revoked, it ends with 5."""
+    made = dev.run("token", "create", "--role", "viewer")
+    (dev.folder / "mine").write_text(made.stdout)
+    reading = ("events", "list", "--token", "file:mine")
+    before = dev.run(*reading).returncode
+    newest = dev.json("token", "list")["items"][0]
+    dev.run("token", "revoke", newest["token_id"])
+
+    assert (made.returncode, before, newest["role"]) == (0, 0, "viewer")
+    assert dev.run(*reading).returncode == 5
+
+
+def test_a_role_that_may_not_is_told_so(dev: Dev) -> None:
+    """A viewer's token cannot make tokens: code 5, and which way to go."""
+    (dev.folder / "viewer").write_text(dev.run("token", "create", "--role", "viewer").stdout)
+    tried = dev.run("token", "create", "--role", "admin", "--token", "file:viewer")
+
+    assert (tried.returncode, tried.stdout) == (5, "")
+    assert "vouchback token list" in tried.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("source list", 0),
+        ("source show demo", 0),
+        ("source show nope", 3),
+        ("events list --parked", 0),
+        ("events show evt_nope", 3),
+        ("ops show op_nope", 3),
+        ("ops create --profile nope --job x", 3),
+        ("token revoke tok_nope", 3),
+        ("ops list --state nope", 2),
+        ("config check", 0),
+    ],
+)
+def test_exit_codes_tell_the_truth(dev: Dev, words: str, code: int) -> None:
+    """Against a real server, each outcome has the exit code that the design gives it."""
+    done = dev.run(*words.split())
+
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_event_shows_its_checks_and_its_exact_body(dev: Dev) -> None:
+    """`events show` names the checks that it passed; `events raw` is what was sent."""
+    (dev.folder / "body").write_bytes(b'{"event_id": "evt_raw",  "n": 1}\n')
+    dev.run("send", "demo", "raw.event", "--body", "body")
+    event = dev.json("events", "list", "--type", "raw.event")["items"][0]
+    shown = dev.run("events", "show", event["event_id"]).stdout
+    raw = dev.run("events", "raw", event["event_id"]).stdout
+
+    assert "passed  signature_matches" in shown
+    assert "passed  timestamp_fresh" in shown
+    assert raw == (dev.folder / "body").read_text()
+
+
 def test_a_second_dev_says_that_the_ledger_is_in_use(dev: Dev) -> None:
     """One folder, one ledger, one process: another one is told so, without a traceback."""
     other = dev.run("dev", "--once")

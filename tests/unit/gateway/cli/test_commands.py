@@ -142,7 +142,6 @@ def test_a_new_token_alone_is_on_stdout(ask: Run, api: CannedApi) -> None:
         "role": "viewer",
         "project": "default",
         "mode": "live",
-        "label": "",
         "expires_in_s": 3600,
     }
 

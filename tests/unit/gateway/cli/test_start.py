@@ -75,7 +75,7 @@ def test_an_unknown_override_is_a_mistake_where_it_applies(
 
 def test_options_stand_before_or_after_the_command(ask: Run, api: CannedApi) -> None:
     """`--format` means the same at either place."""
-    api.put("GET /v1/tokens?limit=50", {"items": [], "next": None})
+    api.put("GET /v1/tokens", {"items": [], "next": None})
 
     assert (
         ask("--format", "json", "token", "list").stdout
