@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from tests.support.installation import Installation
-from tests.support.job_api import JobApi, state, timeline
+from tests.support.job_api import JobApi, silence, state, timeline
 from tests.support.load import Load
 from tests.support.signing import Signed
 from tests.support.waiting import until
@@ -128,6 +128,24 @@ def test_a_lease_of_a_killed_worker_is_taken_over(
     assert gateway.ends(operation_id)["state"] == "succeeded"
     assert time.monotonic() - begun < 5 + 5  # the lease, and some patience
     assert len(jobs.reads("job_hung")) == 2
+
+
+def test_a_process_that_was_frozen_past_its_lease_does_no_harm(
+    install: Callable[[], Installation], jobs: JobApi
+) -> None:
+    """SIGSTOP in the middle of a read for longer than the lease: one ending, one line a step."""
+    gateway = _prepare(install)
+    jobs.job("job_1", silence(), "succeeded")
+    operation_id = gateway.register("jobs", remote_job_id="job_1")["operation_id"]
+    until(lambda: jobs.reads("job_1"), "the read is under way")
+    gateway.signal(signal.SIGSTOP)
+    time.sleep(5.5)  # nothing to wait for: time has to pass while the process stands still
+    gateway.signal(signal.SIGCONT)
+    assert gateway.ends(operation_id)["state"] == "succeeded"
+    path = [line["to"] for line in gateway.history(operation_id)]
+    assert path == ["accepted", "observing", "result_collecting", "succeeded"]
+    assert gateway.post(gateway.senders["jobs"].about("job_1", "late").raw()).status == 200
+    assert gateway.stop() == 0
 
 
 def test_a_stop_under_load_finishes_what_was_accepted(
