@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from reconciler.storage.contract import Store
+from reconciler.storage.redis import store as redis
 from reconciler.storage.sqlite.store import open_store
 from reconciler.storage.sqlite.writer import Inline
+from tests.support import valkey
 from tests.support.builders import NOW
 
 Open = Callable[[Path], Store]
@@ -19,6 +21,7 @@ ENGINES: dict[str, Open] = {
     "sqlite-inline": lambda folder: open_store(
         folder / "ledger.db", now=lambda: NOW, executor=Inline
     ),
+    "redis": lambda folder: redis.open_store(valkey.shared().url(valkey.ledger_of(folder))),
 }
 
 
