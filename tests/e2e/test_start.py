@@ -83,6 +83,44 @@ def test_a_wrong_configuration_stops_the_start(
     assert not (gateway.folder / "data").exists()
 
 
+def _no_parent(gateway: Installation) -> None:
+    gateway.replace("sqlite:data/", "sqlite:not-there/data/")
+
+
+def _file_in_the_way(gateway: Installation) -> None:
+    (gateway.folder / "data").write_text("a file where a folder should be")
+
+
+def _foreign_file(gateway: Installation) -> None:
+    (gateway.folder / "data").mkdir()
+    (gateway.folder / "data/ledger.db").write_bytes(b"no ledger at all " * 1_000)
+    (gateway.folder / "data/ledger.db").chmod(0o600)
+
+
+def _readable_by_others(gateway: Installation) -> None:
+    gateway.start()
+    assert gateway.stop() == 0
+    (gateway.folder / "data/ledger.db").chmod(0o644)
+
+
+@pytest.mark.parametrize(
+    "prepare", [_no_parent, _file_in_the_way, _foreign_file, _readable_by_others]
+)
+def test_a_ledger_that_cannot_be_used_stops_the_start(
+    install: Install, prepare: Callable[[Installation], None]
+) -> None:
+    """Exit code 78 and a sentence, no traceback, and nothing that was there is changed."""
+    gateway = install()
+    prepare(gateway)
+    gateway.write()
+    ledger = gateway.folder / "data/ledger.db"
+    before = ledger.read_bytes() if ledger.exists() else None
+    ended = gateway.run("serve")
+    assert (ended.returncode, "Traceback" in ended.stderr) == (78, False)
+    assert "vouchback: " in ended.stderr
+    assert (ledger.read_bytes() if ledger.exists() else None) == before
+
+
 def test_an_unknown_variable_stops_the_start(
     install: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
