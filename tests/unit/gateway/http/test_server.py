@@ -365,7 +365,8 @@ async def test_stop_is_bounded_by_the_grace() -> None:
         server.stop.set()
         await asyncio.sleep(0.2)
         cancelled_early = app.cancelled
-        outcome = await server.stopped()
+        async with asyncio.timeout(5):
+            outcome = await server.stopped()
         tail = await rest_of(reader)
         writer.close()
 
