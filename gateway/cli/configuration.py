@@ -2,7 +2,8 @@
 
 import click
 
-from gateway.cli.invocation import Invocation, config_option, format_option
+from gateway.cli.errors import CommandError, Exit
+from gateway.cli.invocation import Invocation, config_option, format_option, server_options
 from gateway.cli.output import inert, print_json, say, to_json
 
 
@@ -16,11 +17,12 @@ def config() -> None:
 @click.pass_obj
 def check(invocation: Invocation) -> None:
     """Check everything that a start would check, secrets included; exit 78 names each mistake."""
-    from gateway.source import build_sources
+    from gateway.cli.parts import Parts
 
     loaded = invocation.load()
-    sources = build_sources(loaded)
-    say(f"{loaded.file or 'defaults'}: right; {len(sources)} sources")
+    parts = Parts.build(loaded)
+    count = f"{len(parts.sources.all())} sources, {len(parts.profiles)} profiles"
+    say(f"{loaded.where()}: right; {count}")
 
 
 @config.command("show")
@@ -34,9 +36,26 @@ def show(invocation: Invocation) -> None:
     if invocation.format != "table":
         print_json(document)
         return
-    say(f"from {loaded.file or 'defaults'}; relative paths start in {loaded.folder}")
+    say(f"from {loaded.where()}; relative paths start in {loaded.folder}")
     for line in flat(document):
         click.echo(line)
+
+
+@config.command("reload")
+@server_options
+@click.pass_obj
+def reload(invocation: Invocation) -> None:
+    """Let the server read sources and profiles again; a mistake in them changes nothing."""
+    try:
+        _, told = invocation.api().post("/v1/config/reload", {})
+    except CommandError as error:
+        if error.code is Exit.USAGE:
+            raise CommandError(error.message, Exit.CONFIGURATION, "nothing was changed") from None
+        raise
+    if invocation.format != "table":
+        print_json(told)
+        return
+    say(f"read again: {told['sources']} sources")
 
 
 def flat(document: dict[str, object], above: str = "") -> list[str]:

@@ -160,3 +160,20 @@ def test_sources_are_listed(ask: Run, api: CannedApi) -> None:
     api.put("GET /v1/sources", {"items": [found]})
 
     assert "http://127.0.0.1:8080/in/acme" in ask("source", "list").stdout
+
+
+def test_a_reload_says_what_was_read(ask: Run, api: CannedApi) -> None:
+    """`config reload` asks the server, and says how many sources it has now."""
+    api.put("POST /v1/config/reload", {"sources": 3})
+    result = ask("config", "reload")
+
+    assert (result.exit_code, result.stderr) == (0, "read again: 3 sources\n")
+
+
+def test_a_refused_reload_is_a_mistake_of_the_configuration(ask: Run, api: CannedApi) -> None:
+    """A file with a mistake ends `config reload` with 78 and names the mistake."""
+    api.put("POST /v1/config/reload", {"detail": "x.toml: unknown key"}, 422)
+    result = ask("config", "reload")
+
+    assert (result.exit_code, result.stdout) == (78, "")
+    assert "x.toml: unknown key" in result.stderr

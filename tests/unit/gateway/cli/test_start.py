@@ -125,3 +125,23 @@ def test_a_full_disk_under_stdout_is_told() -> None:
     assert done.returncode == 1
     assert "no space is left" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('[egress]\nallow = ["everything"]\n', "everything"),
+        ("[profiles.nope]\n", "nope"),
+        ('[sources.acme]\npreset = "strip"\n', "strip"),
+        ('[sources.acme]\npreset = "stripe"\nkeys = [{id = "k", secret = "env:NO"}]\n', "env:NO"),
+    ],
+)
+def test_config_check_finds_what_a_start_would(
+    run: Run, tmp_path: Path, text: str, named: str
+) -> None:
+    """Sources with their secrets, profiles and egress rules are compiled, not only parsed."""
+    (tmp_path / "vouchback.toml").write_text(text)
+    result = run("config", "check")
+
+    assert result.exit_code == 78
+    assert named in result.stderr
