@@ -201,8 +201,10 @@ def test_peer_is_not_blamed_for_our_pause(loop: asyncio.AbstractEventLoop) -> No
     """While we do not read, because the application does not, no deadline of the peer runs."""
     wire = Wire(loop, reads=False).feed(HEAD, b"x" * 70_000)
     paused = wire.transport.paused
+    wire.wait(100)
 
-    wire.wait(60)
+    wire.protocol.flow.resume_reading()
+    wire.wait(105)
 
     assert (paused, wire.transport.ended) == (True, False)
 
