@@ -6,7 +6,6 @@ the truth that an operation must end with.
 """
 
 import heapq
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -84,12 +83,3 @@ class DemoProvider:
                 continue
             status = await self._post(callback.headers(self._secret), callback.body)
             self.sent.append(Sent(callback, status))
-
-    def tally(self) -> Counter[str]:
-        """Return how many callbacks were sent, dropped, forged and stale."""
-        counted: Counter[str] = Counter()
-        for sent in self.sent:
-            counted["dropped" if sent.callback.dropped else "sent"] += 1
-            if sent.callback.forged:
-                counted["forged"] += 1
-        return counted
