@@ -95,7 +95,7 @@ def means(
     )
 
 
-async def eventually(look: Callable[[], Any], within_s: float = 5.0) -> Any:
+async def eventually(look: Callable[[], Any], within_s: float = 20.0) -> Any:
     """Return the first true value of `look`, which may be something to await."""
     async with asyncio.timeout(within_s):
         while True:
