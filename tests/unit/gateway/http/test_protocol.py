@@ -197,6 +197,15 @@ def test_deadlines_as_shipped(
     assert expected == impatient.transport.written[9:12]
 
 
+def test_body_before_a_head_is_not_counted_to_it(loop: asyncio.AbstractEventLoop) -> None:
+    """A segment with 50,000 bytes of one body and the start of the next head is lawful."""
+    wire = Wire(loop).feed(HEAD, b"x" * 50_000, b"x" * 50_000 + b"GET /y HTTP/1.1\r\nHo")
+
+    wire.feed(b"st: h\r\n\r\n")
+
+    assert [path for _, path, _ in wire.seen] == [b"/x", b"/y"]
+
+
 def test_peer_is_not_blamed_for_our_pause(loop: asyncio.AbstractEventLoop) -> None:
     """While we do not read, because the application does not, no deadline of the peer runs."""
     wire = Wire(loop, reads=False).feed(HEAD, b"x" * 70_000)

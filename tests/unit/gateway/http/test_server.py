@@ -138,6 +138,18 @@ async def test_answers_carry_a_date_and_no_server() -> None:
     assert (b"\r\ndate: " in head, b"\r\nserver: " in head) == (True, False)
 
 
+async def test_date_goes_on() -> None:
+    """The date is that of the answer, not of the start."""
+    async with serving(CommittingApp(), limits=SHORT) as server:
+        server.fronts[0].default_headers = [(b"date", b"long ago")]
+        await asyncio.sleep(0.3)
+        reader, writer = await connect(server.ports[0], REQUEST)
+        head = await head_of(reader)
+        writer.close()
+
+    assert b" GMT\r\n" in head
+
+
 def test_h11_is_never_loaded() -> None:
     """The slow parser, with rules of its own, is not there to be chosen by accident."""
     script = "import sys, gateway.http.server; print('h11' in sys.modules)"
