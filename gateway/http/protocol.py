@@ -108,12 +108,10 @@ class GuardedProtocol(HttpToolsProtocol):
             self._unclaimed_bytes = size
         elif self._input is _DEAF:
             return
+        elif self._input is _HEAD:
+            self._head_bytes += size
         else:
-            self._unclaimed_bytes = 0
-            if self._input is _HEAD:
-                self._head_bytes += size
-            else:
-                self._wire_bytes += size
+            self._wire_bytes += size
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError as error:
