@@ -8,6 +8,7 @@ reload swaps it whole.
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from gateway.answers import Answer, acknowledgement
@@ -84,7 +85,7 @@ def _build(config: Config, name: str, section: SourceSection) -> Source:
     where = f"{config.where()}: sources.{name}"
     try:
         preset = _preset(section, where)
-        keys = build_key_ring(preset, [_key(key, where) for key in section.keys])
+        keys = build_key_ring(preset, [_key(key, config.folder, where) for key in section.keys])
         memory = memory_s(preset)
         if section.memory_days is not None:
             memory = section.memory_days * _DAY_S
@@ -114,10 +115,10 @@ def _preset(section: SourceSection, where: str) -> Preset:
     return parse_preset(section.scheme or {}, f"{where}.scheme")
 
 
-def _key(key: KeySection, where: str) -> tuple[str, str, int | None, int | None]:
+def _key(key: KeySection, folder: Path, where: str) -> tuple[str, str, int | None, int | None]:
     at = f"{where}.keys.{key.id}"
     try:
-        secret = resolve_secret(key.secret)
+        secret = resolve_secret(key.secret, folder)
     except ConfigError as error:
         raise ConfigError(f"{at}: {error}") from None
     return key.id, secret, _instant(key.not_before, at), _instant(key.not_after, at)

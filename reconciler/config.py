@@ -36,12 +36,12 @@ def check_secret_reference(text: str) -> str:
     return text
 
 
-def resolve_secret(reference: str) -> str:
+def resolve_secret(reference: str, folder: Path = Path()) -> str:
     """Return the secret that a reference names.
 
     `env:NAME` is a variable, `file:PATH` a file (one trailing newline is dropped), `cred:NAME` a
-    systemd credential. `ConfigError` if there is none or it is empty; the message never holds the
-    value.
+    systemd credential. A relative path starts in `folder`: the configuration's, for what stands in
+    it. `ConfigError` if there is none or it is empty; the message never holds the value.
     """
     try:
         kind, _, name = check_secret_reference(reference).partition(":")
@@ -52,7 +52,7 @@ def resolve_secret(reference: str) -> str:
         if not value:
             raise ConfigError(f"secret {reference}: the variable {name} is not set or empty")
         return value
-    path = Path(name) if kind == "file" else _credential(reference, name)
+    path = folder / name if kind == "file" else _credential(reference, name)
     try:
         value = path.read_text("utf-8").removesuffix("\n")
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the path

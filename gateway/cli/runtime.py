@@ -22,10 +22,10 @@ from typing import Any
 from gateway.app import internal_app
 from gateway.auth import ANY, TOKEN_BYTES, new_token, token_text
 from gateway.cli.parts import Parts
-from gateway.config import Config
+from gateway.config import Config, split_listen
 from gateway.context import Context
 from gateway.http.limits import HttpLimits
-from gateway.http.server import Listener, bind, serve
+from gateway.http.server import Listener, ListenError, bind, serve
 from gateway.intake import Intake
 from gateway.refusals import RefusalLog
 from reconciler import logs, upkeep
@@ -122,16 +122,14 @@ def new_id(prefix: str) -> str:
     return make_id(prefix, now_ms(), _random.read(RANDOM_BYTES))
 
 
-def _bind(config: Config) -> list[socket.socket]:
-    sections = {
-        "public": config.settings.public.listen,
-        "internal": config.settings.internal.listen,
-    }
-    sockets = []
-    for name, listen in sections.items():
-        host, _, port = listen.rpartition(":")
-        sockets.append(bind(host.strip("[]"), int(port), setting=f"{name}.listen"))
-    return sockets
+def _bind(config: Config) -> tuple[socket.socket, socket.socket]:
+    public = bind(*split_listen(config.settings.public.listen), setting="public.listen")
+    try:
+        internal = bind(*split_listen(config.settings.internal.listen), setting="internal.listen")
+    except ListenError:
+        public.close()
+        raise
+    return public, internal
 
 
 def _worker(config: Config, store: Store, parts: Parts, client: ProviderClient) -> Worker:

@@ -54,7 +54,7 @@ def _build(name: str, section: ProfileSection, policy: Policy, folder: Path) -> 
     profile = profile.with_base_url(section.base_url)
     if section.result_s is not None:
         profile = replace(profile, result_deadline_ms=section.result_s * 1000)
-    secret = None if section.secret is None else resolve_secret(section.secret)
+    secret = None if section.secret is None else resolve_secret(section.secret, folder)
     example = status_request(profile, job_id="job", secret=secret)
     denied = check_url(example.url, policy)
     if isinstance(denied, Denied):

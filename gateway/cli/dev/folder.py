@@ -27,7 +27,7 @@ _PORT_MAX = 65_535
 
 _TEXT = f"""\
 # Written by `vouchback dev`, and never overwritten: change what you like, or delete it.
-# Paths of secrets are relative to the folder in which vouchback runs, the others to this file.
+# Paths are relative to the folder of this file.
 
 [storage]
 url = "sqlite:dev/ledger.db"
@@ -53,11 +53,11 @@ client_reference = "body:/data/reference"
 
 [[sources.demo.keys]]
 id = "demo-1"
-secret = "file:{_SIGNING}"
+secret = "file:{_SIGNING.relative_to(_FOLDER)}"
 
 [profiles.demo]
 base_url = "http://127.0.0.1:{{provider}}"
-secret = "file:{_TOKEN}"
+secret = "file:{_TOKEN.relative_to(_FOLDER)}"
 """
 
 

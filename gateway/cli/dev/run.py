@@ -103,7 +103,10 @@ def _provider(config: Config, script: Script) -> DemoProvider:
         return answer.status
 
     return DemoProvider(
-        secret=resolve_secret(key.secret).encode(), post=post, clock=_now, random=script.random
+        secret=resolve_secret(key.secret, config.folder).encode(),
+        post=post,
+        clock=_now,
+        random=script.random,
     )
 
 

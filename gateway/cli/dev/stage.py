@@ -81,7 +81,7 @@ def api_secret(config: Config) -> str:
     """Return what callers of the demo provider must send."""
     reference = config.settings.profiles[PROFILE].secret
     assert reference is not None  # `folder.load` has looked
-    return resolve_secret(reference)
+    return resolve_secret(reference, config.folder)
 
 
 async def act(stage: Stage) -> None:

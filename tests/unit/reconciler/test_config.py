@@ -132,3 +132,11 @@ def test_a_suggestion_is_near_or_none() -> None:
     """Only a word that may have been meant is suggested."""
     assert suggest("concurency", ["concurrency", "idle_s"]) == " (did you mean concurrency?)"
     assert suggest("zzz", ["concurrency"]) == ""
+
+
+def test_a_relative_secret_file_starts_in_the_configurations_folder(tmp_path: Path) -> None:
+    """What a configuration names does not depend on where the process was started."""
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys/stripe").write_text("0123456789abcdef\n")
+
+    assert resolve_secret("file:keys/stripe", tmp_path) == "0123456789abcdef"
