@@ -48,7 +48,7 @@ class Server:
         """Start, or start again with the same data, and wait until it answers."""
         arguments = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
         for name, value in self.settings.items():
-            arguments += [f"--{name}", value]
+            arguments += [f"--{name}", *(value.split() or [""])]
         log = (self.folder / "server.log").open("ab")
         with log:
             self._process = subprocess.Popen(

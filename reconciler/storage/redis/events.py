@@ -133,13 +133,21 @@ def _is_wanted(kept: Refusal, query: RefusalQuery) -> bool:
 
 
 def event_row(event: NewEvent) -> bytes:
-    """Return what of an event no script reads; `_event` is its inverse."""
+    """Return what of an event no script reads; `_event` is its inverse.
+
+    A key that says the provider's id once more is left out.
+    """
+    key = None if event.key == _key_of(event.provider_event_id) else event.key
     return array(
-        *(event.scope.project, event.scope.mode, event.source, event.key),
+        *(event.scope.project, event.scope.mode, event.source, key),
         *(event.provider_event_id, event.event_type, event.key_id, event.signed_at),
         *(" ".join(event.flags), event.url, len(event.body), event.profile),
         *(event.remote_job_id, event.client_reference, event.remember_until_at),
     )
+
+
+def _key_of(provider_event_id: str | None) -> str:
+    return f"id:{provider_event_id}"
 
 
 def evidence(event: NewEvent) -> bytes:
@@ -160,7 +168,7 @@ def _event(stored: Reply) -> Event:
         event_id=as_text(event_id),
         scope=Scope(project, mode),
         source=source,
-        key=key,
+        key=_key_of(provider_event_id) if key is None else key,
         provider_event_id=provider_event_id,
         event_type=event_type,
         key_id=key_id,

@@ -23,9 +23,10 @@ from reconciler.storage.redis.faults import unavailable
 
 #: Between two looks at the server's settings.
 CHECK_EVERY_S = 5.0
-#: Between two nudges, and how long one may take.
-NUDGE_EVERY_S = 0.001
-_NUDGE_MS = 50
+#: Between two nudges, and how long one waits. It must not wait for the replica: an answer of the
+#: replica's may be held back (RFC 896) until the server sends it something more.
+NUDGE_EVERY_S = 0.003
+_NUDGE_MS = 1
 
 
 class Gate:

@@ -44,7 +44,7 @@ class Inbox:
 
 def _arguments(event: NewEvent) -> tuple[bytes | int, ...]:
     return (
-        *(event.event_id.encode(), name.dedup(event), event.content_digest, text(event.headers)),
+        *(event.event_id.encode(), name.of_key(event), event.content_digest, text(event.headers)),
         *(event_row(event), event.body, int(event.key_is_id)),
         *(name.by_job(event), name.by_reference(event), event.entry()),
         *(name.of_scope(event.scope), name.of_source(event.source), name.of_type(event.event_type)),

@@ -1,13 +1,20 @@
 """What keys and members are called that hold a text of somebody else's: one text, one name."""
 
+import hashlib
+
 from reconciler.domain.event import NewEvent, Scope
 from reconciler.domain.operation import Operation
 from reconciler.storage.redis.row import array, text
 
 
-def dedup(event: NewEvent) -> bytes:
-    """Return the field of an event's key."""
-    return array(event.scope.project, event.scope.mode, event.source, event.key)
+#: Bytes of a digest that names an event's key. Nobody finds two keys with one name.
+_DIGEST_BYTES = 16
+
+
+def of_key(event: NewEvent) -> bytes:
+    """Return what names an event's key: short, for there is one an event, kept for long."""
+    key = array(event.scope.project, event.scope.mode, event.source, event.key)
+    return hashlib.sha256(key).digest()[:_DIGEST_BYTES]
 
 
 def by_job(named: NewEvent | Operation) -> bytes:
