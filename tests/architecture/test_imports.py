@@ -19,7 +19,7 @@ PACKAGES = ("gateway", "reconciler", "verifiers")
 PURE = (
     "__future__", "base64", "binascii", "calendar", "collections", "dataclasses", "difflib", "enum",
     "functools", "hashlib", "hmac", "itertools", "json", "math", "operator", "re", "string",
-    "types", "typing", "unicodedata", "urllib.parse",
+    "types", "typing", "unicodedata", "urllib.parse", "zlib",
 )  # fmt: skip
 
 
@@ -51,6 +51,9 @@ RULES = (
     Rule("reconciler.storage", ("reconciler.domain", "reconciler.storage")),
     Rule(
         "reconciler.storage.sqlite", ("reconciler.domain", "reconciler.storage"), others=("apsw",)
+    ),
+    Rule(
+        "reconciler.storage.redis", ("reconciler.domain", "reconciler.storage"), others=("hiredis",)
     ),
     Rule(
         "reconciler.providers",
@@ -158,6 +161,7 @@ def test_every_row_is_about_something() -> None:
         ("reconciler.domain.decide", "from reconciler import logs"),
         ("reconciler.storage.contract", "import apsw"),
         ("reconciler.storage.sqlite.work", "from reconciler.providers import client"),
+        ("reconciler.storage.sqlite.work", "import hiredis"),
         ("reconciler.providers.request", "import httpx"),
         ("reconciler.providers.profile", "from verifiers import verify"),
         ("reconciler.effects.collect", "from reconciler.storage.sqlite.store import open_store"),
