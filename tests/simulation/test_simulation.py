@@ -57,6 +57,8 @@ async def check_end(world: World, value: Operation) -> None:
     else:
         assert value.state in ENDS
         assert value.state in job.said, "ended as nobody said"
+        collected = State.RESULT_COLLECTING in {line.to_state for line in history}
+        assert collected == (value.state is State.SUCCEEDED), "a success was not collected"
         assert job.first or value.state == job.end, "ended otherwise than the job"
 
 
@@ -73,6 +75,7 @@ def test_every_operation_ends_as_its_provider_says(seed: int, tmp_path: Path) ->
         raise
     assert world.faults["killed"] > 0
     assert world.faults["storage"] > 0
+    assert world.faults["stood still"] > 0
 
 
 def test_a_seed_runs_the_same_way_twice(tmp_path: Path) -> None:

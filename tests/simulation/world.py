@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from reconciler.domain.decide import Decision
 from reconciler.domain.ids import make_id
 from reconciler.domain.lease import Lease
 from reconciler.domain.operation import fold
@@ -168,7 +169,7 @@ class World:
 
     # ------------------------------------------------------------ promises
 
-    async def check_committed(self, lease: Lease, not_before_at: int) -> None:
+    async def check_committed(self, lease: Lease, decision: Decision) -> None:
         """Hold what was just committed against the promises."""
         operation_id = lease.operation_id
         held = self.held.pop(operation_id, (0, 0))
@@ -180,7 +181,8 @@ class World:
         before = self.states.get(operation_id)
         self.promise("an end is final", kept=before not in ENDS or before == value.state)
         self.states[operation_id] = value.state
-        self.not_before[operation_id] = not_before_at
+        asked = decision.read.observation.not_before_at if decision.read else None
+        self.not_before[operation_id] = max(decision.not_before_at, asked or 0)
         self.note("committed", operation_id[-3:], value.state, value.version)
 
 
@@ -231,12 +233,14 @@ class Process:
         await self.world.store.work.release(lease, due_at, now)
 
     async def commit(self, lease: Lease, decision: Any, now: int) -> Any:
-        """Commit, and hold what stands against the promises."""
+        """Commit, and hold what stands against the promises; the machine may stand still before."""
+        if self.world.unlucky(40, "stood still"):
+            await asyncio.sleep(4 * LEASE_MS / 1000)
         self._may_die()
         self._may_fail()
         outcome = await self.world.store.work.commit(lease, decision, now)
         if isinstance(outcome, Committed):
-            await self.world.check_committed(lease, decision.not_before_at)
+            await self.world.check_committed(lease, decision)
         self._may_die()
         self._may_fail()
         return outcome

@@ -71,7 +71,7 @@ class Clock:
 
 
 #: The next poll is far away, so that a test sees which read a hint caused.
-POLL = Poll(first_ms=500, min_interval_ms=200, base_ms=20_000, cap_ms=60_000)
+POLL = Poll(first_ms=500, min_interval_ms=200, base_ms=200_000, cap_ms=600_000)
 
 
 def provider(name: str = "acme", **profile: Any) -> Provider:

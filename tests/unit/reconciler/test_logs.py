@@ -77,6 +77,24 @@ def test_no_value_can_act_on_a_reader(wrap: Any, capfd: pytest.CaptureFixture[st
     assert not any(character in err for character in "\x1b\u202e\x00\ud800\r")
 
 
+@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [x], lambda x: {"k": {x: (x,)}}])
+def test_a_value_stays_inert_when_json_is_read(
+    wrap: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever decodes a line and prints a value of it is as safe as who reads the line."""
+    logs.setup("json", "info")
+    logs.get("worker").info("said", value=wrap(FORGERY))
+    (line,) = lines(capfd)
+    assert not any(character in _texts(line) for character in "\n\x1b\u202e\x00\ud800")
+
+
+def _texts(value: Any) -> str:
+    """Return all texts within a value, keys too, joined."""
+    if isinstance(value, dict):
+        return "".join(_texts(part) for pair in value.items() for part in pair)
+    return "".join(map(_texts, value)) if isinstance(value, list) else str(value)
+
+
 @pytest.mark.parametrize("form", ["console", "json"])
 def test_an_exception_cannot_forge_a_line(
     form: logs.Format, capfd: pytest.CaptureFixture[str]
