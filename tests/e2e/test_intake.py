@@ -15,7 +15,7 @@ from tests.support.wire import Connection, request
 
 pytestmark = pytest.mark.e2e
 
-BODY = b'{"type": "order.paid", "text": "\xc3\xa9 \\u00e9  \\n", "n": 1.0}\r\n\x00\xff'
+BODY = b' \r\n{"type": "order.paid", "text": "\xc3\xa9 \\u00e9  \\n", "n": 1.0}\x00\xff\r\n\t '
 
 
 @pytest.fixture(scope="module")
