@@ -18,8 +18,6 @@ from reconciler.storage.contract import Tokens
 
 TOKEN_BYTES = 32
 _PREFIX = "vbk_"
-#: A scope with this in place of a name covers every name.
-ANY = "*"
 
 
 def token_text(random: bytes) -> str:
@@ -56,17 +54,6 @@ async def authenticate(request: Request, tokens: Tokens, now: int) -> Token:
         "send a token as 'Authorization: Bearer vbk_...' (vouchback token create)",
         {"www-authenticate": "Bearer"},  # RFC 9110, section 11.6.1
     )
-
-
-def covers(token: Token, scope: Scope) -> bool:
-    """Tell whether the token may see what belongs to `scope`."""
-    mine = token.scope
-    return mine.project in {ANY, scope.project} and mine.mode in {ANY, scope.mode}
-
-
-def scope_filter(token: Token) -> Scope | None:
-    """Return the scope that a list must be narrowed to; `None` for a token that sees everything."""
-    return None if token.scope == Scope(ANY, ANY) else token.scope
 
 
 def _digest(text: str) -> bytes:

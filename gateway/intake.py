@@ -17,7 +17,7 @@ from gateway.http.body import BodyTooLarge, Disconnected, Receive, read_body
 from gateway.refusals import RefusalLog
 from gateway.source import Source, Sources
 from reconciler import logs
-from reconciler.domain.event import NewEvent, Refusal, Scope
+from reconciler.domain.event import ANY, NewEvent, Refusal, Scope
 from reconciler.domain.ids import IdMaker
 from reconciler.storage.contract import Conflict, Inbox
 from reconciler.storage.errors import StorageUnavailableError
@@ -34,7 +34,7 @@ _ENCODINGS = frozenset((b"identity", b"gzip", b"deflate", b"br", b"zstd"))
 
 
 #: Where refusals belong that reached no source; only who may see every project sees them.
-_NOBODYS = Scope("*", "*")
+_NOBODYS = Scope(ANY, ANY)
 
 
 class Unread(StrEnum):

@@ -20,7 +20,7 @@ from random import random
 from typing import Any
 
 from gateway.app import internal_app
-from gateway.auth import ANY, TOKEN_BYTES, new_token, token_text
+from gateway.auth import TOKEN_BYTES, new_token, token_text
 from gateway.cli.parts import Parts
 from gateway.config import Config, split_listen
 from gateway.context import Context
@@ -30,7 +30,7 @@ from gateway.intake import Intake
 from gateway.refusals import RefusalLog
 from reconciler import logs, upkeep
 from reconciler.config import ConfigError
-from reconciler.domain.event import Scope
+from reconciler.domain.event import ANY, Scope
 from reconciler.domain.ids import RANDOM_BYTES, make_id
 from reconciler.domain.token import Role
 from reconciler.effects.means import Means

@@ -6,7 +6,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from gateway import render
-from gateway.auth import covers, scope_filter
 from gateway.context import Context
 from gateway.endpoint import OPERATORS, READERS, Endpoint
 from gateway.problems import ProblemError
@@ -23,7 +22,7 @@ async def list_events(request: Request, context: Context, caller: Token) -> Resp
     found = parameters(request, ("source", "type", "operation", "parked"))
     wanted = limit(found)
     query = EventQuery(
-        scope=scope_filter(caller),
+        scope=caller.scope,
         source=found.get("source"),
         event_type=found.get("type"),
         operation_id=found.get("operation"),
@@ -65,7 +64,7 @@ async def list_refusals(request: Request, context: Context, caller: Token) -> Re
     found = parameters(request, ("source", "reason"))
     wanted = limit(found)
     query = RefusalQuery(
-        scope=scope_filter(caller),
+        scope=caller.scope,
         source=found.get("source"),
         reason=found.get("reason"),
         before=found.get("before"),
@@ -77,7 +76,7 @@ async def list_refusals(request: Request, context: Context, caller: Token) -> Re
 
 async def _event(request: Request, context: Context, caller: Token) -> Event:
     event = await context.store.events.get(request.path_params["event_id"])
-    if event is None or not covers(caller, event.scope):
+    if event is None or not caller.scope.covers(event.scope):
         raise ProblemError(HTTPStatus.NOT_FOUND, "not-found", "there is no such event")
     return event
 

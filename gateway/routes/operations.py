@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from gateway import render
-from gateway.auth import covers, scope_filter
 from gateway.context import Context, KnownProfile
 from gateway.endpoint import OPERATORS, READERS, Endpoint
 from gateway.problems import ProblemError, not_found
@@ -26,7 +25,7 @@ async def register_operation(request: Request, context: Context, caller: Token) 
     fields = await json_object(request, _FIELDS)
     name = text(fields, "profile", required=True) or ""
     profile = context.profiles.get(name)
-    if profile is None or not covers(caller, profile.scope):
+    if profile is None or not caller.scope.covers(profile.scope):
         return not_found(f"profile; configured is what stands under [profiles] ({name[:64]!a})")
     operation = _new_operation(context, caller, name, profile, fields)
     line = Transition(
@@ -79,7 +78,7 @@ async def list_operations(request: Request, context: Context, caller: Token) -> 
     found = parameters(request, ("profile", "state", "job", "reference"))
     wanted = limit(found)
     query = OperationQuery(
-        scope=scope_filter(caller),
+        scope=caller.scope,
         profile=found.get("profile"),
         states=_states(found.get("state")),
         remote_job_id=found.get("job"),
@@ -119,7 +118,7 @@ async def operation_observations(request: Request, context: Context, caller: Tok
 
 async def _operation(request: Request, context: Context, caller: Token) -> Operation:
     operation = await context.store.operations.get(request.path_params["operation_id"])
-    if operation is None or not covers(caller, operation.scope):
+    if operation is None or not caller.scope.covers(operation.scope):
         raise ProblemError(HTTPStatus.NOT_FOUND, "not-found", "there is no such operation")
     return operation
 

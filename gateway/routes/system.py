@@ -7,7 +7,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from gateway import render
-from gateway.auth import covers
 from gateway.context import Context
 from gateway.endpoint import OPERATORS, READERS, Endpoint
 from gateway.problems import not_found, problem
@@ -19,14 +18,14 @@ from reconciler.domain.token import Token
 async def list_sources(request: Request, context: Context, caller: Token) -> Response:
     """List the configured sources."""
     parameters(request)
-    items = [item for item in context.sources.all() if covers(caller, item.scope)]
+    items = [item for item in context.sources.all() if caller.scope.covers(item.scope)]
     return JSONResponse({"items": [render.source(item) for item in items], "next": None})
 
 
 async def show_source(request: Request, context: Context, caller: Token) -> Response:
     """Show one source."""
     source = context.sources.named(request.path_params["name"])
-    if source is None or not covers(caller, source.scope):
+    if source is None or not caller.scope.covers(source.scope):
         return not_found("source")
     return JSONResponse(render.source(source))
 

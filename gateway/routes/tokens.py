@@ -8,12 +8,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from gateway import render
-from gateway.auth import ANY, TOKEN_BYTES, covers, new_token, token_text
+from gateway.auth import TOKEN_BYTES, new_token, token_text
 from gateway.context import Context
 from gateway.endpoint import ADMINS, Endpoint
 from gateway.problems import not_found, problem
 from gateway.routes.query import invalid, json_object, parameters, text
-from reconciler.domain.event import Scope
+from reconciler.domain.event import ANY, Scope
 from reconciler.domain.token import Role, Token
 
 _FIELDS = ("role", "project", "mode", "label", "expires_in_s")
@@ -24,7 +24,7 @@ async def create_token(request: Request, context: Context, caller: Token) -> Res
     """Make a token; its text is in this answer and nowhere else."""
     fields = await json_object(request, _FIELDS)
     scope = _scope(fields)
-    if not covers(caller, scope):
+    if not caller.scope.covers(scope):
         detail = f"your token is for {caller.scope.project}/{caller.scope.mode}"
         return problem(HTTPStatus.FORBIDDEN, "forbidden", detail)
     now = context.clock()
@@ -82,7 +82,7 @@ def _expires_at(fields: dict[str, Any], now: int) -> int | None:
 async def list_tokens(request: Request, context: Context, caller: Token) -> Response:
     """List tokens, newest first."""
     parameters(request)
-    items = [item for item in await context.store.tokens.page() if covers(caller, item.scope)]
+    items = [item for item in await context.store.tokens.page() if caller.scope.covers(item.scope)]
     return JSONResponse({"items": [render.token(item) for item in items], "next": None})
 
 
@@ -90,7 +90,7 @@ async def revoke_token(request: Request, context: Context, caller: Token) -> Res
     """Revoke a token; it stops working with the next request."""
     token_id = request.path_params["token_id"]
     known = {item.token_id: item for item in await context.store.tokens.page()}
-    if token_id not in known or not covers(caller, known[token_id].scope):
+    if token_id not in known or not caller.scope.covers(known[token_id].scope):
         return not_found("token")
     revoked = await context.store.tokens.revoke(token_id, caller.token_id, context.clock())
     return not_found("token") if revoked is None else JSONResponse(render.token(revoked))

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from reconciler.domain import journal
 
+#: In a scope that asks, not one that owns: every name in this place.
+ANY = "*"
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -15,6 +18,10 @@ class Scope:
 
     project: str
     mode: str
+
+    def covers(self, other: "Scope") -> bool:
+        """Tell whether `other` lies within this one, in which `*` stands for every name."""
+        return self.project in {ANY, other.project} and self.mode in {ANY, other.mode}
 
 
 @dataclass(frozen=True, slots=True)

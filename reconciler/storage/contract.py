@@ -79,7 +79,10 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """A page of events, newest first; `before` is the last page's smallest `seq`."""
+    """A page of events, newest first; `before` is the last page's smallest `seq`.
+
+    In the scope of this and the other questions `*` stands for every project, or every mode.
+    """
 
     scope: Scope | None = None
     source: str | None = None

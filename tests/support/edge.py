@@ -12,13 +12,13 @@ from typing import Any
 import httpx
 
 from gateway.app import internal_app
-from gateway.auth import ANY, new_token, token_text
+from gateway.auth import new_token, token_text
 from gateway.config import Config, load_config
 from gateway.context import Context, KnownProfile
 from gateway.intake import Intake
 from gateway.refusals import RefusalLog
 from gateway.source import Sources, build_sources
-from reconciler.domain.event import Scope
+from reconciler.domain.event import ANY, Scope
 from reconciler.domain.ids import make_id
 from reconciler.domain.token import Role
 from reconciler.storage.contract import Inbox, Store

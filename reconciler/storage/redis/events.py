@@ -7,7 +7,7 @@ the list that holds the fewest and looks through it, some at a time, for what el
 import json
 from collections.abc import AsyncIterator
 
-from reconciler.domain.event import ConflictEvidence, Event, NewEvent, Refusal, Scope
+from reconciler.domain.event import ANY, ConflictEvidence, Event, NewEvent, Refusal, Scope
 from reconciler.storage.contract import EventQuery, RefusalCount, RefusalQuery
 from reconciler.storage.redis import name, refusal
 from reconciler.storage.redis.connection import Reply
@@ -101,7 +101,7 @@ def _list(query: EventQuery) -> tuple[bytes, bytes]:
         return b"parked", b"set"
     if query.source is not None:
         return b"event:" + name.of_source(query.source), b"stream"
-    if query.scope is not None:
+    if query.scope is not None and ANY not in (query.scope.project, query.scope.mode):
         return b"event:" + name.of_scope(query.scope), b"stream"
     return b"", b"stream"
 
@@ -109,7 +109,7 @@ def _list(query: EventQuery) -> tuple[bytes, bytes]:
 def _fits(event: Event, query: EventQuery) -> bool:
     is_parked = event.operation_id is None and event.profile is not None
     return (
-        query.scope in (None, event.scope)
+        (query.scope is None or query.scope.covers(event.scope))
         and query.source in (None, event.source)
         and query.event_type in (None, event.event_type)
         and query.operation_id in (None, event.operation_id)
@@ -123,7 +123,7 @@ def _names_a_job(event: Event) -> bool:
 
 def _is_wanted(kept: Refusal, query: RefusalQuery) -> bool:
     return (
-        query.scope in (None, kept.scope)
+        (query.scope is None or query.scope.covers(kept.scope))
         and query.source in (None, kept.source)
         and query.reason in (None, kept.reason)
     )

@@ -6,7 +6,6 @@ from reconciler.domain.event import NewEvent, Scope
 from reconciler.domain.operation import Operation
 from reconciler.storage.redis.row import array, text
 
-
 #: Bytes of a digest that names an event's key. Nobody finds two keys with one name.
 _DIGEST_BYTES = 16
 

@@ -50,12 +50,15 @@ class News:
             await asyncio.wait([self._task])
 
     async def _listen(self) -> None:
-        while True:
-            # Without news the waits are longer; that is all.
-            with contextlib.suppress(*LOST):
-                await self._hear()
+        try:
+            while True:
+                # Without news the waits are longer; that is all.
+                with contextlib.suppress(*LOST):
+                    await self._hear()
+                self._tried.set()
+                await asyncio.sleep(_RETRY_S)
+        finally:
             self._tried.set()
-            await asyncio.sleep(_RETRY_S)
 
     async def _hear(self) -> None:
         connection: Connection = await connect(

@@ -93,7 +93,7 @@ def _of_state(state: str) -> bytes:
 
 def _fits(operation: Operation, query: OperationQuery) -> bool:
     return (
-        query.scope in (None, operation.scope)
+        (query.scope is None or query.scope.covers(operation.scope))
         and query.profile in (None, operation.profile)
         and (not query.states or operation.state in query.states)
         and query.remote_job_id in (None, operation.remote_job_id)

@@ -52,8 +52,7 @@ def _page(ledger: Ledger, query: EventQuery) -> list[Event]:
         # A scope holds most events. Where anything else is asked for, `+` keeps SQLite from
         # searching all of it for that.
         plus = "+" if where.values or query.parked else ""
-        where.equal(f"{plus}project", query.scope.project)
-        where.equal(f"{plus}mode", query.scope.mode)
+        where.within(query.scope, f"{plus}project", f"{plus}mode")
     where.below("seq", query.before)
     rows = ledger.run(f"{_SELECT} {where} ORDER BY seq DESC LIMIT ?", (*where.values, query.limit))
     return [_EVENTS.value(row) for row in rows]
@@ -66,8 +65,7 @@ def _conflicts(ledger: Ledger, event_id: str) -> list[ConflictEvidence]:
 def _refusals(ledger: Ledger, query: RefusalQuery) -> list[Refusal]:
     where = Where()
     if query.scope:
-        where.equal("project", query.scope.project)
-        where.equal("mode", query.scope.mode)
+        where.within(query.scope, "project", "mode")
     where.equal("source", query.source)
     where.equal("reason", query.reason)
     where.below("refusal_id", query.before)

@@ -94,8 +94,7 @@ def page(ledger: Ledger, query: OperationQuery) -> list[Operation]:
     """Return a page, newest first."""
     where = Where()
     if query.scope:
-        where.equal("operation.project", query.scope.project)
-        where.equal("operation.mode", query.scope.mode)
+        where.within(query.scope, "operation.project", "operation.mode")
     where.equal("operation.profile", query.profile)
     where.one_of("operation.state", query.states)
     where.equal("operation.remote_job_id", query.remote_job_id)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from reconciler.domain.event import ANY, Scope
 from reconciler.storage.sqlite.connection import Value
 
 
@@ -16,6 +17,11 @@ class Where:
         """Want the value, if one is asked for."""
         if value is not None:
             self.that(f"{column} = ?", value)
+
+    def within(self, scope: Scope, project: str, mode: str) -> None:
+        """Want what a scope covers; the columns that hold project and mode are named."""
+        for column, name in ((project, scope.project), (mode, scope.mode)):
+            self.equal(column, None if name == ANY else name)
 
     def below(self, column: str, value: Value) -> None:
         """Want smaller values, if one is asked for."""

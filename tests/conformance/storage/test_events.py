@@ -3,7 +3,7 @@
 import pytest
 
 from reconciler.domain.event import Scope
-from reconciler.storage.contract import EventQuery, RefusalQuery, Store
+from reconciler.storage.contract import EventQuery, OperationQuery, RefusalQuery, Store
 from tests.support.builders import NOW, SCOPE, first_line, new_event, operation, refusal
 
 pytestmark = pytest.mark.anyio
@@ -49,6 +49,27 @@ async def test_page_filters(store: Store) -> None:
     assert await found(store, EventQuery(operation_id=operation(9).operation_id)) == [6]
     assert await found(store, EventQuery(parked=True)) == [7, 3, 2, 1]
     assert await found(store, EventQuery(parked=True, source="acme", limit=2)) == [7, 3]
+
+
+async def test_scopes_of_a_question(store: Store) -> None:
+    """In what is asked for, `*` stands for every project or every mode; in what is kept, it is none."""
+    places = [Scope("shop", "live"), Scope("shop", "test"), Scope("other", "live")]
+    for number, scope in enumerate(places):
+        await store.inbox.record(new_event(number, scope=scope), "cfl", NOW)
+        await store.inbox.refuse([refusal(number, scope=scope)], NOW)
+        run = operation(number, scope=scope)
+        await store.operations.register(run, first_line(run), NOW)
+    for asked, expected in (
+        (Scope("shop", "*"), places[:2]),
+        (Scope("*", "live"), [places[0], places[2]]),
+        (Scope("*", "*"), places),
+        (Scope("nobody", "*"), []),
+    ):
+        events = await store.events.page(EventQuery(scope=asked))
+        refusals = await store.events.refusals(RefusalQuery(scope=asked))
+        operations = await store.operations.page(OperationQuery(scope=asked))
+        for items in (events, refusals, operations):
+            assert sorted(str(item.scope) for item in items) == sorted(map(str, expected))
 
 
 async def test_page_goes_on(store: Store) -> None:
