@@ -15,6 +15,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import random
 from typing import Any
@@ -25,7 +26,7 @@ from gateway.cli.parts import Parts
 from gateway.config import Config, split_listen
 from gateway.context import Context
 from gateway.http.limits import HttpLimits
-from gateway.http.server import Listener, ListenError, bind, serve
+from gateway.http.server import Listener, bind, serve
 from gateway.intake import Intake
 from gateway.refusals import RefusalLog
 from reconciler import logs, upkeep
@@ -38,6 +39,7 @@ from reconciler.providers.client import Limits, ProviderClient
 from reconciler.storage.contract import Store
 from reconciler.storage.errors import StorageUnavailableError
 from reconciler.storage.sqlite.store import open_store
+from reconciler.storage.sqlite.writer import WriterThread
 from reconciler.worker import Worker
 
 ADMIN_TOKEN_FILE = "admin.token"  # noqa: S105  # a file's name
@@ -65,11 +67,11 @@ class Running:
 async def run(config: Config, *, stop: asyncio.Event, on_ready: Callable[[Running], None]) -> None:
     """Serve until `stop` is set, then finish what was accepted and close."""
     parts = Parts.build(config)
-    public, internal = _bind(config)
     async with contextlib.AsyncExitStack() as stack:
+        public, internal = _bind(config, stack)
         # Its own folder is made, never one above: a mistyped path is an error, not a new place.
         config.data_folder().mkdir(mode=0o700, exist_ok=True)
-        store = open_store(config.ledger(), now=now_ms)
+        store = _open(config)
         stack.push_async_callback(store.close)
         token_file = await _first_token(store, config.data_folder())
         client = ProviderClient(parts.policy, limits=_call_limits(config))
@@ -122,14 +124,19 @@ def new_id(prefix: str) -> str:
     return make_id(prefix, now_ms(), _random.read(RANDOM_BYTES))
 
 
-def _bind(config: Config) -> tuple[socket.socket, socket.socket]:
-    public = bind(*split_listen(config.settings.public.listen), setting="public.listen")
-    try:
-        internal = bind(*split_listen(config.settings.internal.listen), setting="internal.listen")
-    except ListenError:
-        public.close()
-        raise
-    return public, internal
+def _open(config: Config) -> Store:
+    writer = partial(WriterThread, queue_max=config.settings.storage.queue_max)
+    return open_store(config.ledger(), now=now_ms, executor=writer)
+
+
+def _bind(config: Config, stack: contextlib.AsyncExitStack) -> list[socket.socket]:
+    return [
+        stack.enter_context(bind(*split_listen(section.listen), setting=setting))
+        for setting, section in (
+            ("public.listen", config.settings.public),
+            ("internal.listen", config.settings.internal),
+        )
+    ]
 
 
 def _worker(config: Config, store: Store, parts: Parts, client: ProviderClient) -> Worker:

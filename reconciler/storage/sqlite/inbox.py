@@ -18,7 +18,7 @@ from reconciler.storage.sqlite.writer import Executor
 #: Larger bodies stand in a table of their own, later in the blob store.
 BODY_BYTES_INLINE_MAX = 256 * 1024
 #: How many refusals of a source, reason and minute are kept whole; the others are counted.
-REFUSALS_KEPT_A_MINUTE = 5
+REFUSALS_KEPT_A_MINUTE = 20
 _MINUTE_MS = 60_000
 
 _RECORD = (
@@ -114,14 +114,17 @@ _KEEP = insert("refusal", _REFUSALS.columns) + " ON CONFLICT (refusal_id) DO NOT
 
 def refuse(ledger: Ledger, refusals: Sequence[Refusal]) -> None:
     """Count each refusal; keep the first few of a source, reason and minute whole."""
+    counts: dict[tuple[int, str, str, str, str], tuple[int, bytes]] = {}
     for refusal in refusals:
         minute_at = refusal.at - refusal.at % _MINUTE_MS
         scope = refusal.scope
         key = (minute_at, scope.project, scope.mode, refusal.source, refusal.reason)
-        count, digest = ledger.one(_COUNTED, key) or (0, b"")
-        ledger.run(_COUNT, (*key, count + 1, chain(digest, refusal)))
+        count, digest = counts.get(key) or ledger.one(_COUNTED, key) or (0, b"")
+        counts[key] = count + 1, chain(digest, refusal)
         if count < REFUSALS_KEPT_A_MINUTE:
             ledger.run(_KEEP, tuple(_REFUSALS.row(refusal).values()))
+    for key, (count, digest) in counts.items():
+        ledger.run(_COUNT, (*key, count, digest))
 
 
 def chain(digest: bytes, refusal: Refusal) -> bytes:

@@ -109,8 +109,14 @@ _Job = tuple[Step[Any], "asyncio.Future[Any]"]
 class WriterThread:
     """One thread and one connection for all writes, a few threads for reads."""
 
-    def __init__(self, path: Path, on_due: Callable[[], None], on_fatal: OnFatal) -> None:
-        self._on_due, self._on_fatal = on_due, on_fatal
+    def __init__(
+        self,
+        path: Path,
+        on_due: Callable[[], None],
+        on_fatal: OnFatal,
+        queue_max: int = QUEUE_MAX,
+    ) -> None:
+        self._on_due, self._on_fatal, self._queue_max = on_due, on_fatal, queue_max
         self._ledger = connection.writing(path)
         self._checkpointer = Checkpointer(path, self._fatal)
         self._readers = Readers(path)
@@ -123,7 +129,7 @@ class WriterThread:
         """Queue the step; `StorageUnavailableError` at once if too many wait."""
         if self._refuses:
             raise StorageUnavailableError(self._refuses)
-        if self._queue.qsize() >= QUEUE_MAX:
+        if self._queue.qsize() >= self._queue_max:
             raise StorageUnavailableError("too many writes wait for the disk")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._queue.put((step, future))
@@ -192,8 +198,14 @@ class WriterThread:
 class Inline:
     """Runs each step at once, alone, on the caller's thread: the order is the caller's."""
 
-    def __init__(self, path: Path, on_due: Callable[[], None], on_fatal: OnFatal) -> None:
-        self._on_due, self._on_fatal = on_due, on_fatal
+    def __init__(
+        self,
+        path: Path,
+        on_due: Callable[[], None],
+        on_fatal: OnFatal,
+        queue_max: int = QUEUE_MAX,
+    ) -> None:
+        self._on_due, self._on_fatal, self._queue_max = on_due, on_fatal, queue_max
         self._ledger = connection.writing(path)
 
     async def write(self, step: Step[T]) -> T:

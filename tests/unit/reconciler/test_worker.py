@@ -195,9 +195,9 @@ async def test_work_is_done_by_one_worker_at_a_time(rig: Rig) -> None:
     gate = Gate()
     client = ScriptedClient(gate)
     await rig.register()
-    workers = [rig.worker(client, f"worker:{n}", lease_ttl_ms=150) for n in range(4)]
+    workers = [rig.worker(client, f"worker:{n}", lease_ttl_ms=1_000) for n in range(4)]
     async with rig.working(*workers):
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(2.2)
         assert (client.most_under_way, len(client.requests)) == (1, 1)
         gate.opened.set()
         await rig.until(State.SUCCEEDED)

@@ -26,6 +26,7 @@ from tests.support.loopback import Loopback, Script, answering, serving, trickli
 
 pytestmark = pytest.mark.anyio
 
+_BOMB = gzip.compress(bytes(64 << 20))
 LIMITS = Limits(total_s=0.5, connect_s=0.3, body_bytes_max=64 * 1024)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 PUBLIC = "93.184.216.34"
@@ -112,9 +113,8 @@ async def test_connections_are_kept_for_the_same_origin() -> None:
 
 async def gzip_bomb(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Send 64 KiB that would decode to 64 MiB."""
-    bomb = gzip.compress(bytes(64 << 20))
-    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(bomb)}\r\n\r\n"
-    writer.write(head.encode() + bomb)
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(_BOMB)}\r\n\r\n"
+    writer.write(head.encode() + _BOMB)
 
 
 async def reset_in_body(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

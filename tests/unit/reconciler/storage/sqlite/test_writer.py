@@ -133,7 +133,7 @@ async def test_cancelled_caller(store: SQLiteStore) -> None:
 
 async def test_overflow(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """When too many wait, the next is refused at once instead of waiting too."""
-    monkeypatch.setattr(writer, "QUEUE_MAX", 5)
+    monkeypatch.setattr(store._executor, "_queue_max", 5)
     held = Held(store)
     await held.running()
     waiting = records(store, range(5))
