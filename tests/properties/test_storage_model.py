@@ -41,7 +41,9 @@ from reconciler.storage.contract import (
     Stale,
     Store,
 )
+from reconciler.storage.redis import store as redis
 from reconciler.storage.sqlite.store import open_store
+from tests.support import valkey
 from tests.support.builders import NOW, first_line, new_event, operation, read_decision
 
 # The usual case stands first, twice: rare meetings would prove little.
@@ -462,3 +464,15 @@ TestSQLite.settings = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
+
+
+class SharedLedgers(Ledgers):
+    """The same on a server that many processes share."""
+
+    open_in = staticmethod(
+        lambda folder: redis.open_store(valkey.shared().url(valkey.ledger_of(folder)))
+    )
+
+
+TestRedis = SharedLedgers.TestCase
+TestRedis.settings = TestSQLite.settings
