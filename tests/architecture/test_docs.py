@@ -18,6 +18,7 @@ from gateway.http.refusal import Refusal
 from gateway.intake import Unread
 from reconciler.domain import journal
 from reconciler.providers.profile import read_profile
+from verifiers.preset import parse_preset
 from verifiers.verdict import Flag, Reason
 
 ROOT = Path(__file__).parents[2]
@@ -151,9 +152,12 @@ SNIPPETS = [
 def test_every_toml_snippet_works(
     block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A configuration or a profile that a page shows can be used as it stands."""
+    """A configuration, a profile or a preset that a page shows can be used as it stands."""
     if "[states]" in block:
         assert read_profile(block, "snippet.toml").states
+        return
+    if "[signature]" in block:
+        assert parse_preset(tomllib.loads(block), "snippet.toml", block).secrets
         return
     _snippet("render-farm.toml", tmp_path / "profiles")
     parts = _built(block, tmp_path, monkeypatch)
