@@ -150,8 +150,8 @@ class Config:
         return self.settings.storage.path(self.folder)
 
     def data_folder(self) -> Path:
-        """Return the folder of the ledger, the first token and what else the product keeps."""
-        return self.ledger().parent
+        """Return the folder of the first token and what else this node keeps."""
+        return self.settings.storage.data_folder(self.folder)
 
 
 def load_config(path: Path | None = None) -> Config:

@@ -95,13 +95,30 @@ Mode = Annotated[str, Field(pattern=r"^(live|test)$")]
 class StorageSection(Section):
     """`[storage]`: where the ledger is."""
 
-    url: str = Field("sqlite:.vouchback/ledger.db", pattern=r"^sqlite:.+")
-    #: Steps that may wait for the writer before a step is refused at once (503 at the intake).
+    #: `sqlite:PATH` for one process, `redis://HOST:PORT/?ledger=NAME&replicas=N` for many.
+    url: str = Field("sqlite:.vouchback/ledger.db", pattern=r"^(sqlite:.|rediss?://.|unix:/).*$")
+    #: The server's password; never in the URL.
+    password: SecretReference | None = None
+    #: Where this node keeps what is not in the ledger, the first token among it. By default the
+    #: SQLite file's folder, else .vouchback.
+    folder: str | None = None
+    #: Steps that may wait for the store before a step is refused at once (503 at the intake).
     queue_max: int = Field(4096, ge=1)
+
+    @property
+    def is_shared(self) -> bool:
+        """Tell whether many processes may use the ledger."""
+        return not self.url.startswith("sqlite:")
 
     def path(self, base: Path) -> Path:
         """Return the SQLite file; a relative one is relative to the configuration's folder."""
         return base / self.url.removeprefix("sqlite:")
+
+    def data_folder(self, base: Path) -> Path:
+        """Return the folder of this node's own files."""
+        if self.folder is not None:
+            return base / self.folder
+        return base / ".vouchback" if self.is_shared else self.path(base).parent
 
 
 class WorkerSection(Section):

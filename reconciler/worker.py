@@ -45,6 +45,9 @@ class Worker:
     concurrency: int
     lease_ttl_ms: int
     idle_s: float
+    #: What the work's steps are told of the time: 0 where the ledger's own clock counts, so that
+    #: nodes whose clocks differ agree on when a lease ends.
+    lease_now: Callable[[], int]
     effects: Mapping[Effect, EffectRun] = field(default_factory=lambda: EFFECTS)
     #: When the loop last looked for work (milliseconds); health reads it.
     last_tick_at: int = 0
@@ -80,7 +83,7 @@ class Worker:
 
     async def _claim(self, limit: int) -> list[Claimed]:
         lease_ids = [self.means.new_id("lse") for _ in range(limit)]
-        now = self.means.clock()
+        now = self.lease_now()
         claiming = asyncio.ensure_future(
             self.work.claim(self.means.actor, lease_ids, self.lease_ttl_ms, now)
         )
@@ -103,7 +106,7 @@ class Worker:
     async def _idle(self) -> None:
         """Sleep until work is due, arrives, or the longest sleep is over."""
         now = self.means.clock()
-        due_at = await self.work.next_due_at(now)
+        due_at = await self.work.next_due_at(self.lease_now())
         wait_s = self.idle_s if due_at is None else min(self.idle_s, (due_at - now) / 1000)
         if wait_s > 0:
             await self.work.wait(wait_s)
@@ -128,7 +131,7 @@ class Worker:
         lease, operation = claimed.lease, claimed.operation
         now, deadline_at = self.means.clock(), claimed.operation.deadline_at()
         if deadline_at is None or now < deadline_at:
-            await self.work.release(lease, now + _AFTER_BUG_MS, now)
+            await self.work.release(lease, now + _AFTER_BUG_MS, self.lease_now())
             return
         cause = Cause(self.means.actor, "deadline", "deadline passed; our own work on it fails")
         await self._commit(lease, decide_trigger(operation, Trigger.DEADLINE_PASSED, cause, now))
@@ -139,9 +142,8 @@ class Worker:
         return await self.effects[effect](claimed, self.means)
 
     async def _commit(self, lease: Lease, decision: Decision) -> None:
-        now = self.means.clock()
         operation_id = lease.operation_id
-        match await self.work.commit(lease, decision, now):
+        match await self.work.commit(lease, decision, self.lease_now()):
             case Committed():
                 if decision.conflict is not None:
                     _log.warning(
@@ -150,7 +152,7 @@ class Worker:
             case LeaseLost():
                 _log.warning("lease_lost", operation=operation_id, fence=lease.fence)
             case Stale():
-                await self.work.release(lease, now, now)
+                await self.work.release(lease, self.means.clock(), self.lease_now())
 
     @contextlib.asynccontextmanager
     async def _holding(self, lease: Lease) -> AsyncIterator[None]:
@@ -165,5 +167,4 @@ class Worker:
         while True:
             await asyncio.sleep(self.lease_ttl_ms / 3000)
             with contextlib.suppress(StorageUnavailableError):
-                now = self.means.clock()
-                await self.work.renew(lease, self.lease_ttl_ms, now)
+                await self.work.renew(lease, self.lease_ttl_ms, self.lease_now())

@@ -15,13 +15,13 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from random import random
 from typing import Any
 
 from gateway.app import internal_app
 from gateway.auth import TOKEN_BYTES, new_token, token_text
+from gateway.cli.ledger import lease_clock, open_ledger
 from gateway.cli.parts import Parts
 from gateway.config import Config, split_listen
 from gateway.context import Context
@@ -38,10 +38,10 @@ from reconciler.effects.means import Means
 from reconciler.providers.client import Limits, ProviderClient
 from reconciler.storage.contract import Store
 from reconciler.storage.errors import StorageUnavailableError
-from reconciler.storage.sqlite.store import open_store
-from reconciler.storage.sqlite.writer import WriterThread
 from reconciler.worker import Worker
 
+GATEWAY, RECONCILER = "gateway", "reconciler"
+ROLES = frozenset((GATEWAY, RECONCILER))
 ADMIN_TOKEN_FILE = "admin.token"  # noqa: S105  # a file's name
 #: A loop that has not looked for work this long is stuck.
 _TICK_AGE_MAX_MS = 30_000
@@ -58,42 +58,48 @@ _log = logs.get("runtime")
 class Running:
     """What a started process tells whoever started it: real ports and the open ledger."""
 
-    public: tuple[str, int]
+    #: `None` where the role takes no requests.
+    public: tuple[str, int] | None
     internal: tuple[str, int]
     store: Store
     token_file: Path
 
 
-async def run(config: Config, *, stop: asyncio.Event, on_ready: Callable[[Running], None]) -> None:
-    """Serve until `stop` is set, then finish what was accepted and close."""
+async def run(
+    config: Config,
+    *,
+    stop: asyncio.Event,
+    on_ready: Callable[[Running], None],
+    roles: frozenset[str] = ROLES,
+) -> None:
+    """Serve until `stop` is set, then finish what was accepted and close.
+
+    Role `gateway` takes requests, `reconciler` does due work; each serves the internal listener.
+    """
     parts = Parts.build(config)
     async with contextlib.AsyncExitStack() as stack:
-        public, internal = _bind(config, stack)
+        sockets = _bind(config, roles, stack)
         # Its own folder is made, never one above: a mistyped path is an error, not a new place.
         config.data_folder().mkdir(mode=0o700, exist_ok=True)
-        store = _open(config)
+        store = open_ledger(config, now_ms)
         stack.push_async_callback(store.close)
         token_file = await _first_token(store, config.data_folder())
         client = ProviderClient(parts.policy, limits=_call_limits(config))
         stack.push_async_callback(client.aclose)
-        worker = _worker(config, store, parts, client)
+        worker = _worker(config, store, parts, client) if RECONCILER in roles else None
         refusals = RefusalLog(store.inbox, now_ms)
         stack.push_async_callback(refusals.flush)
-        loops = {
-            "worker": worker.run(),
-            "refusals": refusals.run(),
-            "upkeep": upkeep.run(store.upkeep, now_ms, config.settings.limits.refusals_kept),
-        }
+        loops = _loops(config, store, worker, refusals)
         await stack.enter_async_context(_background(loops, stop))
         stack.enter_context(_reload_on_hangup(parts))
+        apps = {
+            "public": _intake(config, store, parts, refusals),
+            "internal": internal_app(_context(config, store, parts, worker)),
+        }
         limits = _http_limits(config, parts)
-        intake = _intake(config, store, parts, refusals)
-        api = internal_app(_context(config, store, parts, worker))
-        listeners = (
-            Listener("public", intake, public, limits),
-            Listener("internal", api, internal, limits),
-        )
-        running = Running(listeners[0].address, listeners[1].address, store, token_file)
+        listeners = [Listener(name, apps[name], sock, limits) for name, sock in sockets.items()]
+        addresses = {listener.name: listener.address for listener in listeners}
+        running = Running(addresses.get("public"), addresses["internal"], store, token_file)
         stopped = await serve(
             listeners,
             on_ready=lambda _fronts: on_ready(running),
@@ -101,6 +107,17 @@ async def run(config: Config, *, stop: asyncio.Event, on_ready: Callable[[Runnin
             grace_s=config.settings.limits.shutdown_s,
         )
         _log.info("stopped", **dataclasses.asdict(stopped))
+
+
+def _loops(
+    config: Config, store: Store, worker: Worker | None, refusals: RefusalLog
+) -> dict[str, Coroutine[Any, Any, None]]:
+    loops: dict[str, Coroutine[Any, Any, None]] = {"refusals": refusals.run()}
+    if worker is not None:
+        kept = config.settings.limits.refusals_kept
+        loops["worker"] = worker.run()
+        loops["upkeep"] = upkeep.run(store.upkeep, now_ms, kept)
+    return loops
 
 
 def _intake(config: Config, store: Store, parts: Parts, refusals: RefusalLog) -> Intake:
@@ -124,19 +141,16 @@ def new_id(prefix: str) -> str:
     return make_id(prefix, now_ms(), _random.read(RANDOM_BYTES))
 
 
-def _open(config: Config) -> Store:
-    writer = partial(WriterThread, queue_max=config.settings.storage.queue_max)
-    return open_store(config.ledger(), now=now_ms, executor=writer)
-
-
-def _bind(config: Config, stack: contextlib.AsyncExitStack) -> list[socket.socket]:
-    return [
-        stack.enter_context(bind(*split_listen(section.listen), setting=setting))
-        for setting, section in (
-            ("public.listen", config.settings.public),
-            ("internal.listen", config.settings.internal),
-        )
-    ]
+def _bind(
+    config: Config, roles: frozenset[str], stack: contextlib.AsyncExitStack
+) -> dict[str, socket.socket]:
+    wanted = {"internal": config.settings.internal.listen}
+    if GATEWAY in roles:
+        wanted = {"public": config.settings.public.listen, **wanted}
+    return {
+        name: stack.enter_context(bind(*split_listen(listen), setting=f"{name}.listen"))
+        for name, listen in wanted.items()
+    }
 
 
 def _worker(config: Config, store: Store, parts: Parts, client: ProviderClient) -> Worker:
@@ -147,7 +161,7 @@ def _worker(config: Config, store: Store, parts: Parts, client: ProviderClient) 
         clock=now_ms,
         new_id=new_id,
         jitter=random,
-        actor=f"worker:{os.getpid()}",
+        actor=f"worker:{socket.gethostname()}:{os.getpid()}",
     )
     return Worker(
         work=store.work,
@@ -155,10 +169,11 @@ def _worker(config: Config, store: Store, parts: Parts, client: ProviderClient) 
         concurrency=section.concurrency,
         lease_ttl_ms=section.lease_ttl_s * 1000,
         idle_s=section.idle_s,
+        lease_now=lease_clock(config, now_ms),
     )
 
 
-def _context(config: Config, store: Store, parts: Parts, worker: Worker) -> Context:
+def _context(config: Config, store: Store, parts: Parts, worker: Worker | None) -> Context:
     async def unready() -> list[str]:
         reasons = []
         try:
@@ -166,7 +181,7 @@ def _context(config: Config, store: Store, parts: Parts, worker: Worker) -> Cont
                 await store.upkeep.probe(now_ms())
         except (StorageUnavailableError, TimeoutError):
             reasons.append("storage")
-        if now_ms() - worker.last_tick_at > _TICK_AGE_MAX_MS:
+        if worker is not None and now_ms() - worker.last_tick_at > _TICK_AGE_MAX_MS:
             reasons.append("worker")
         return reasons
 

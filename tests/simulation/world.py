@@ -156,7 +156,9 @@ class World:
             jitter=self.random.random,
             actor=process.name,
         )
-        return Worker(process, means, concurrency=4, lease_ttl_ms=LEASE_MS, idle_s=20.0)
+        return Worker(
+            process, means, concurrency=4, lease_ttl_ms=LEASE_MS, idle_s=20.0, lease_now=means.clock
+        )
 
     async def _restart(self) -> None:
         """Close the ledger in the middle of everything, and open it again."""

@@ -57,7 +57,13 @@ class Rig:
         self, client: ScriptedClient, name: str = "worker:1", *profiles: str, **fields: Any
     ) -> Worker:
         """Return a worker."""
-        given = {"work": self.store.work, "concurrency": 4, "lease_ttl_ms": 30_000, "idle_s": 0.02}
+        given = {
+            "work": self.store.work,
+            "concurrency": 4,
+            "lease_ttl_ms": 30_000,
+            "idle_s": 0.02,
+            "lease_now": self.clock,
+        }
         return Worker(means=means(client, self.clock, name, *profiles), **{**given, **fields})
 
     @contextlib.asynccontextmanager

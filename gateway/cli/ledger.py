@@ -1,0 +1,31 @@
+"""Opens the ledger that is configured: an operator changes `storage.url`, nothing else."""
+
+from collections.abc import Callable
+from functools import partial
+
+from gateway.config import Config
+from reconciler.config import resolve_secret
+from reconciler.storage.contract import Store
+
+
+def open_ledger(config: Config, now: Callable[[], int]) -> Store:
+    """Return the open ledger; `LedgerError` and `ConfigError` say the way out.
+
+    An engine is imported when it is used: nobody waits for the other one.
+    """
+    section = config.settings.storage
+    if section.is_shared:
+        from reconciler.storage.redis.store import open_store as open_redis
+
+        password = section.password and resolve_secret(section.password, config.folder)
+        return open_redis(section.url, password=password, queue_max=section.queue_max)
+    from reconciler.storage.sqlite.store import open_store as open_sqlite
+    from reconciler.storage.sqlite.writer import WriterThread
+
+    writer = partial(WriterThread, queue_max=section.queue_max)
+    return open_sqlite(config.ledger(), now=now, executor=writer)
+
+
+def lease_clock(config: Config, now: Callable[[], int]) -> Callable[[], int]:
+    """Return what says the time of leases: on a shared ledger the server (0), else this process."""
+    return (lambda: 0) if config.settings.storage.is_shared else now
