@@ -20,7 +20,7 @@ from reconciler.domain.operation import (
     Trigger,
     path,
 )
-from reconciler.domain.retry import backoff_ms
+from reconciler.domain.retry import Poll, backoff_ms
 
 T = TypeVar("T")
 
@@ -40,15 +40,6 @@ _TRIGGERS = {
 }
 #: Reads in a row that are counted and alarmed. A throttled one was no read: it changes no count.
 _TELLS_NOTHING = (Meaning.NOT_FOUND, Meaning.UNREADABLE)
-
-
-@dataclass(frozen=True, slots=True)
-class Poll:
-    """How often a provider is read, in milliseconds."""
-
-    min_interval_ms: int
-    base_ms: int
-    cap_ms: int
 
 
 @dataclass(frozen=True, slots=True)

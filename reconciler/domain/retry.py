@@ -1,6 +1,6 @@
 """When to try again: what `Retry-After` asks for, and how long we wait when nobody says.
 
-Both functions are pure and total. A header is another party's bytes, so everything that is not
+The functions are pure and total. A header is another party's bytes, so everything that is not
 exactly a form of RFC 9110, section 10.2.3, is no instruction at all (`None`), and what is one is
 clamped: a provider can neither stop us for a year nor make us hammer it. Nothing here sleeps or
 reads a clock.
@@ -9,6 +9,7 @@ reads a clock.
 import calendar
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 #: Longest wait that a provider may ask for. Longer requests are cut to it, never refused.
 RETRY_AFTER_CAP_MS = 86_400_000
@@ -29,6 +30,17 @@ _DATES = (
     re.compile(f"{_LONG_DAY_NAME}, (?P<day>[0-9]{{2}})-{_MONTH}-(?P<year>[0-9]{{2}}) {_TIME} GMT"),
     re.compile(f"{_DAY_NAME} {_MONTH} (?P<day>[0-9 ][0-9]) {_TIME} (?P<year>[0-9]{{4}})"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """When to read a status if no webhook hurries us and the provider asks for nothing else."""
+
+    #: Between two reads, whatever hints arrive.
+    min_interval_ms: int
+    #: The wait after a read that showed a change; it doubles with each quiet one, up to the cap.
+    base_ms: int
+    cap_ms: int
 
 
 def retry_after_ms(

@@ -1,16 +1,10 @@
 """Ask the provider how a job stands: the only evidence that moves an operation once it runs."""
 
-from reconciler.domain.decide import (
-    Cause,
-    Decision,
-    Poll,
-    Read,
-    decide_read,
-    decide_trigger,
-)
+from reconciler.domain.decide import Cause, Decision, Read, decide_read, decide_trigger
 from reconciler.domain.lease import Claimed
 from reconciler.domain.observation import Meaning, Observation
 from reconciler.domain.operation import Operation, Trigger
+from reconciler.domain.retry import Poll
 from reconciler.effects.means import Means
 from reconciler.providers.errors import ProviderError
 from reconciler.providers.interpret import interpret, observation_of
@@ -37,17 +31,10 @@ async def read_status(claimed: Claimed, means: Means) -> Decision:
         operation,
         read,
         means.clock(),
-        poll=_poll(provider),
+        poll=_WITHOUT_PROVIDER if provider is None else provider.profile.poll,
         jitter=means.jitter(),
         actor=means.actor,
     )
-
-
-def _poll(provider: Provider | None) -> Poll:
-    if provider is None:
-        return _WITHOUT_PROVIDER
-    own = provider.profile.poll
-    return Poll(own.min_interval_ms, own.base_ms, own.cap_ms)
 
 
 def _must_not_ask(operation: Operation, now: int) -> bool:

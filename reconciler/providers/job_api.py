@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from reconciler.domain.observation import Meaning
+from reconciler.domain.retry import Poll
 from reconciler.providers.table import ProfileError
 
 #: Unescaped tokens of a JSON Pointer (RFC 6901).
@@ -47,20 +48,9 @@ class Status:
     job_id: Pointer | None
     client_reference: Pointer | None
     updated_at: Pointer | None
-    error: Pointer | None
     request_id_header: str | None
     #: For this long after the create, "no such job" is the provider being slow to know its own job.
     grace_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Poll:
-    """When to read, if no webhook hurries us and the provider asks for nothing else."""
-
-    first_ms: int
-    min_interval_ms: int
-    base_ms: int
-    cap_ms: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ from types import MappingProxyType
 from typing import Any, Literal, cast
 
 from reconciler.domain.observation import Meaning
+from reconciler.domain.retry import Poll
 from reconciler.providers.job_api import (
     BASE_URL,
     BASE_URL_RULE,
     Auth,
-    Poll,
     Profile,
     Status,
     TimestampForm,
@@ -47,12 +47,12 @@ _GRAMMAR = {
     "auth": ("header", "value"),
     "status": (
         "method", "url", "url_by_reference", "accepted", "not_found", "state", "outcome",
-        "outcome_when", "job_id", "client_reference", "updated_at", "error", "request_id_header",
+        "outcome_when", "job_id", "client_reference", "updated_at", "request_id_header",
         "grace_s",
     ),
     "states": ("pending", "running", "succeeded", "failed", "cancelled"),
     "timestamps": ("form",),
-    "poll": ("first_s", "min_interval_s", "base_s", "cap_s"),
+    "poll": ("min_interval_s", "base_s", "cap_s"),
     "deadlines": ("result_s",),
     "result": ("kind",),
 }  # fmt: skip
@@ -112,7 +112,7 @@ def parse_profile(table: Mapping[str, Any], where: str, text: str | None = None)
         states=_states(top.table("states")),
         timestamps=_timestamps(top.table("timestamps")),
         poll=_poll(top.table("poll")),
-        result_deadline_ms=_result_deadline(top.table("deadlines")),
+        result_deadline_ms=top.table("deadlines").ms("result_s", least_s=1),
         result_kind=_result(top.table("result")),
     )
     _check_outcome_words(status_table, profile)
@@ -168,7 +168,6 @@ def _status(table: Table) -> Status:
         job_id=table.optional_pointer("job_id"),
         client_reference=table.optional_pointer("client_reference"),
         updated_at=table.optional_pointer("updated_at"),
-        error=table.optional_pointer("error"),
         request_id_header=_request_id_header(table),
         grace_ms=table.ms("grace_s", 30),
     )
@@ -245,7 +244,6 @@ def _timestamps(table: Table) -> TimestampForm:
 
 def _poll(table: Table) -> Poll:
     poll = Poll(
-        first_ms=table.ms("first_s", 5),
         min_interval_ms=table.ms("min_interval_s", 1, least_s=0.05),
         base_ms=table.ms("base_s", 5, least_s=0.05),
         cap_ms=table.ms("cap_s", 300, least_s=0.05),
@@ -253,10 +251,6 @@ def _poll(table: Table) -> Poll:
     if not poll.min_interval_ms <= poll.base_ms <= poll.cap_ms:
         raise table.error("cap_s", "min_interval_s <= base_s <= cap_s must hold")
     return poll
-
-
-def _result_deadline(table: Table) -> int:
-    return table.ms("result_s", least_s=1)
 
 
 def _result(table: Table) -> Literal["none"]:

@@ -16,8 +16,8 @@ from reconciler.domain.decide import Decision
 from reconciler.domain.ids import make_id
 from reconciler.domain.lease import Lease
 from reconciler.domain.operation import fold
+from reconciler.domain.retry import Poll
 from reconciler.effects.means import Means
-from reconciler.providers.job_api import Poll
 from reconciler.providers.request import Outbound
 from reconciler.storage.contract import Committed, Store
 from reconciler.storage.errors import StorageUnavailableError
@@ -32,7 +32,7 @@ JOBS = 12
 DEADLINE_S = 2_400
 HOUR_S = 3_600
 LEASE_MS = 5_000
-POLL = Poll(first_ms=500, min_interval_ms=1_000, base_ms=2_000, cap_ms=60_000)
+POLL = Poll(min_interval_ms=1_000, base_ms=2_000, cap_ms=60_000)
 
 
 class Killed(BaseException):

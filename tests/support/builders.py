@@ -4,11 +4,12 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from reconciler.domain.decide import Cause, Decision, Poll, Read, decide_read, decide_trigger
+from reconciler.domain.decide import Cause, Decision, Read, decide_read, decide_trigger
 from reconciler.domain.event import NewEvent, Refusal, Scope
 from reconciler.domain.lease import Claimed
 from reconciler.domain.observation import Meaning, Observation
 from reconciler.domain.operation import Operation, State, Transition, Trigger
+from reconciler.domain.retry import Poll
 from reconciler.domain.token import NewToken, Role
 
 #: An instant: 2026-01-01T00:00:00Z in milliseconds.

@@ -55,8 +55,8 @@ result_s = 60
 """
 #: How often a profile reads: `jobs` all the time, `patient` only when a hint makes it.
 POLLS = {
-    "jobs": "first_s = 0.05\nmin_interval_s = 0.05\nbase_s = 0.1\ncap_s = 0.3",
-    "patient": "first_s = 1\nmin_interval_s = 0.3\nbase_s = 600\ncap_s = 600",
+    "jobs": "min_interval_s = 0.05\nbase_s = 0.1\ncap_s = 0.3",
+    "patient": "min_interval_s = 0.3\nbase_s = 600\ncap_s = 600",
 }
 
 _HEAD = """

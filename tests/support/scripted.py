@@ -8,9 +8,9 @@ from itertools import count
 from time import monotonic
 from typing import Any
 
+from reconciler.domain.retry import Poll
 from reconciler.effects.means import Means
 from reconciler.providers.answer import Answer
-from reconciler.providers.job_api import Poll
 from reconciler.providers.profile import load_profile
 from reconciler.providers.provider import Provider
 from reconciler.providers.request import Outbound
@@ -71,7 +71,7 @@ class Clock:
 
 
 #: The next poll is far away, so that a test sees which read a hint caused.
-POLL = Poll(first_ms=500, min_interval_ms=200, base_ms=200_000, cap_ms=600_000)
+POLL = Poll(min_interval_ms=200, base_ms=200_000, cap_ms=600_000)
 
 
 def provider(name: str = "acme", **profile: Any) -> Provider:

@@ -9,13 +9,13 @@ from reconciler.domain.decide import (
     COLLECT_DEADLINE_MS,
     Cause,
     Decision,
-    Poll,
     Read,
     decide_read,
     decide_trigger,
 )
 from reconciler.domain.observation import Meaning, Observation
 from reconciler.domain.operation import RULES, Effect, Operation, State, Trigger, path
+from reconciler.domain.retry import Poll
 from tests.support.builders import NOW, POLL, observation, operation
 
 READING = [state for state in State if RULES[state].effect is Effect.READ_STATUS]
