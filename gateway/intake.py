@@ -121,7 +121,6 @@ class Intake:
             scope=source.scope,
             source=source.name,
             key=f"{key.kind}:{key.text}",
-            key_is_id=key.kind == "id",
             content_digest=content_digest(request),
             provider_event_id=verdict.event_id,
             event_type=verdict.event_type,

@@ -64,17 +64,27 @@ class Read:
 class Decision:
     """What one storage step commits."""
 
-    #: The operation as it will stand; `based_on` is the version that the decision was made from.
+    #: The operation as it will stand.
     operation: Operation
-    based_on: int
     transitions: tuple[Transition, ...]
     read: Read | None
-    #: When work is due again; `None` where nothing is due.
-    due_at: int | None
-    #: No hint makes a read due before this.
-    not_before_at: int
     #: Evidence for which the table has no row: recorded and shown, nothing moved.
     conflict: Trigger | None
+
+    @property
+    def based_on(self) -> int:
+        """The version that the decision was made from."""
+        return self.operation.version - 1
+
+    @property
+    def due_at(self) -> int | None:
+        """When work is due again; `None` where nothing is due."""
+        return self.operation.next_at
+
+    @property
+    def not_before_at(self) -> int:
+        """No hint makes a read due before this."""
+        return self.operation.not_before_at or 0
 
     def entries(self) -> tuple[bytes, ...]:
         """Return the journal entries that are written with the decision."""
@@ -136,7 +146,6 @@ def decide_read(
     moved, late = _pass_deadline(moved, now, actor)
     not_before_at = max(now + poll.min_interval_ms, seen.not_before_at or 0)
     return _decision(
-        operation,
         moved,
         lines + late,
         read=read,
@@ -152,7 +161,6 @@ def decide_trigger(operation: Operation, trigger: Trigger, cause: Cause, now: in
     moved, lines = _walk(replace(operation, updated_at=now), states or (), cause, now)
     due_at = now if lines and _works(moved) else moved.next_at
     return _decision(
-        operation,
         moved,
         lines,
         read=None,
@@ -163,8 +171,7 @@ def decide_trigger(operation: Operation, trigger: Trigger, cause: Cause, now: in
 
 
 def _decision(
-    before: Operation,
-    after: Operation,
+    operation: Operation,
     lines: tuple[Transition, ...],
     *,
     read: Read | None,
@@ -172,8 +179,9 @@ def _decision(
     not_before_at: int,
     conflict: Trigger | None,
 ) -> Decision:
-    after = replace(after, version=before.version + 1, next_at=due_at, not_before_at=not_before_at)
-    return Decision(after, before.version, lines, read, due_at, not_before_at, conflict)
+    version = operation.version + 1
+    after = replace(operation, version=version, next_at=due_at, not_before_at=not_before_at)
+    return Decision(after, lines, read, conflict)
 
 
 def _with_facts(operation: Operation, seen: Observation, now: int) -> Operation:

@@ -33,9 +33,6 @@ class NewEvent:
     source: str
     #: What dedup compares: kind and text, e.g. `id:evt_1`, `digest:9f8...`, `weak:...`.
     key: str
-    #: False where no id from the provider stands behind the key: then a repeat still makes a read
-    #: due.
-    key_is_id: bool
     #: SHA-256 of what was received; the same key with another digest is a conflict.
     content_digest: bytes
     provider_event_id: str | None
@@ -54,6 +51,11 @@ class NewEvent:
     remote_job_id: str | None
     client_reference: str | None
     remember_until_at: int
+
+    @property
+    def key_is_id(self) -> bool:
+        """Whether an id of the provider's stands behind the key; else a repeat makes a read due."""
+        return self.key.startswith("id:")
 
     def entry(self) -> bytes:
         """Return the journal entry that is written with the event."""

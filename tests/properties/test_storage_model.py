@@ -44,7 +44,7 @@ from reconciler.storage.contract import (
 from reconciler.storage.redis import store as redis
 from reconciler.storage.sqlite.store import open_store
 from tests.support import valkey
-from tests.support.builders import NOW, first_line, new_event, operation, read_decision
+from tests.support.builders import NOW, amended, first_line, new_event, operation, read_decision
 
 # The usual case stands first, twice: rare meetings would prove little.
 _LIVE = Scope("shop", "live")
@@ -281,7 +281,6 @@ class Ledgers(RuleBasedStateMachine):
         event = new_event(
             self.next_number(),
             key=f"{'id' if is_id else 'digest'}:{key}",
-            key_is_id=is_id,
             body=body,
             scope=scope,
             source=source,
@@ -320,10 +319,10 @@ class Ledgers(RuleBasedStateMachine):
     @rule(claimed=leases, is_id=st.booleans())
     def hint(self, claimed: Claimed, is_id: bool) -> None:
         """Receive an event about an operation that was claimed, perhaps while it still is."""
-        named = claimed.operation
+        named, number = claimed.operation, self.next_number()
         event = new_event(
-            self.next_number(),
-            key_is_id=is_id,
+            number,
+            key=f"{'id' if is_id else 'digest'}:evt_{number}",
             scope=named.scope,
             profile=named.profile,
             remote_job_id=named.remote_job_id,
@@ -384,7 +383,7 @@ class Ledgers(RuleBasedStateMachine):
         """Write what a worker decided, in time or not."""
         decision = read_decision(claimed, meaning, number=self.next_number(), now=self.now)
         if stale:
-            decision = replace(decision, based_on=decision.based_on + 1)
+            decision = amended(decision, version=decision.operation.version + 1)
         actual = self.run(self.store.work.commit(claimed.lease, decision, self.now))
         assert self.model.commit(claimed.lease, decision) == actual
 

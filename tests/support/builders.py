@@ -26,7 +26,6 @@ def new_event(number: int = 1, **fields: Any) -> NewEvent:
         scope=SCOPE,
         source="acme",
         key=f"id:evt_{number}",
-        key_is_id=True,
         content_digest=sha256(body).digest(),
         provider_event_id=f"evt_{number}",
         event_type="job.done",
@@ -93,6 +92,11 @@ def read_decision(
     """Return what a status read of that meaning decides for claimed work."""
     read = Read(f"obs_{number:026}", claimed.prompted_by, observation(meaning, fetched_at=now))
     return decide_read(claimed.operation, read, now, poll=POLL, jitter=0.5, actor="tests")
+
+
+def amended(decision: Decision, **fields: Any) -> Decision:
+    """Return the decision with other fields in the operation as it will stand."""
+    return replace(decision, operation=replace(decision.operation, **fields))
 
 
 def trigger_decision(value: Operation, trigger: Trigger, *, now: int = NOW) -> Decision:

@@ -265,7 +265,7 @@ async def test_record_id_duplicate_makes_nothing_due(store: Store) -> None:
 
 async def test_record_digest_duplicate_makes_a_read_due(store: Store) -> None:
     """Without an id the same bytes may mean something new: a read is due, no event is added."""
-    event = new_event(key="digest:00", key_is_id=False)
+    event = new_event(key="digest:00")
     await store.inbox.record(event, "cfl", NOW)
     await register(store)
 

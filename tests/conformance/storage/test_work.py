@@ -12,6 +12,7 @@ from reconciler.domain.operation import Operation, State, Trigger
 from reconciler.storage.contract import Committed, LeaseLost, OperationQuery, Stale, Store
 from tests.support.builders import (
     NOW,
+    amended,
     first_line,
     new_event,
     operation,
@@ -290,8 +291,9 @@ async def test_commit_stale(store: Store) -> None:
     claimed = await claim_one(store)
     before = await written(store, value.operation_id)
     decision = read_decision(claimed)
+    older = amended(decision, version=value.version)
 
-    outcome = await store.work.commit(claimed.lease, replace(decision, based_on=0), NOW)
+    outcome = await store.work.commit(claimed.lease, older, NOW)
 
     assert outcome == Stale()
     assert before == await written(store, value.operation_id)
@@ -343,7 +345,7 @@ async def test_commit_with_a_hint_before_the_claim(store: Store) -> None:
     await register(store)
     await store.inbox.record(new_event(), "cfl", NOW)
     claimed = await claim_one(store)
-    decision = replace(read_decision(claimed), due_at=NOW + 77_000)
+    decision = amended(read_decision(claimed), next_at=NOW + 77_000)
     await store.work.commit(claimed.lease, decision, NOW)
 
     assert await store.work.next_due_at(NOW) == NOW + 77_000
@@ -354,7 +356,7 @@ async def test_commit_sooner_than_the_hint(store: Store) -> None:
     await register(store)
     claimed = await claim_one(store)
     await store.inbox.record(new_event(), "cfl", NOW)
-    decision = replace(read_decision(claimed), due_at=NOW + 1)
+    decision = amended(read_decision(claimed), next_at=NOW + 1)
     await store.work.commit(claimed.lease, decision, NOW)
 
     assert await store.work.next_due_at(NOW) == NOW + 1

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from reconciler.storage.contract import Store, Work
 from reconciler.storage.errors import StorageUnavailableError
 from reconciler.storage.sqlite.store import open_store
 from reconciler.worker import EFFECTS, EffectRun, Worker
-from tests.support.builders import NOW, first_line, new_event, operation
+from tests.support.builders import NOW, amended, first_line, new_event, operation
 from tests.support.scripted import (
     Clock,
     Reply,
@@ -235,7 +235,8 @@ async def test_a_decision_on_an_old_version_is_made_again(rig: Rig) -> None:
         nonlocal calls
         calls += 1
         decision = await read_status(claimed, given)
-        return replace(decision, based_on=decision.based_on - 1) if calls == 1 else decision
+        older = amended(decision, version=claimed.operation.version)
+        return older if calls == 1 else decision
 
     effects = {**EFFECTS, Effect.READ_STATUS: based_on_something_old}
     client = ScriptedClient(lambda request: about(request, "succeeded"))
