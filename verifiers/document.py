@@ -8,6 +8,7 @@ Reading never raises; a body that cannot be read has a state that says why.
 It does not validate the payload and it does not follow references.
 """
 
+from collections import Counter
 from enum import StrEnum
 from itertools import accumulate
 from json import JSONDecoder
@@ -55,17 +56,41 @@ class Document:
 
         `pointer` holds the unescaped reference tokens. A number is given as it is written.
         """
+        value = self.value(pointer)
+        return value if isinstance(value, str) else None
+
+    def texts(self) -> list[tuple[str, str]]:
+        """Return the members of an object that are strings or numbers, as (name, text)."""
+        root = self.value(())
+        members = root.items() if isinstance(root, dict) else ()
+        return [(name, value) for name, value in members if isinstance(value, str)]
+
+    def value(self, pointer: tuple[str, ...]) -> Any:
+        """Return what stands at `pointer`, numbers as texts; None where there is nothing."""
         if self.state is not Readability.READABLE:
             return None
-        value = self._root
-        for token in pointer:
-            if isinstance(value, dict):
-                value = value.get(token)
-            elif isinstance(value, list) and _is_index(token, len(value)):
-                value = value[int(token)]
-            else:
-                return None
-        return value if isinstance(value, str) else None
+        return value_at(self._root, pointer)
+
+    def certain(self, pointer: tuple[str, ...]) -> Any:
+        """Return what stands at `pointer` if all readers agree on that, whatever else is there.
+
+        A body with a key that stands twice elsewhere still has one time at which it was signed.
+        """
+        if self.state is Readability.AMBIGUOUS:
+            return value_at(_ONE_WAY.decode(self._body.decode()), pointer)
+        return self.value(pointer)
+
+
+def value_at(value: Any, pointer: tuple[str, ...]) -> Any:
+    """Return what stands at `pointer` within `value`; None where there is nothing."""
+    for token in pointer:
+        if isinstance(value, dict):
+            value = value.get(token)
+        elif isinstance(value, list) and _is_index(token, len(value)):
+            value = value[int(token)]
+        else:
+            return None
+    return value
 
 
 def _is_index(text: str, length: int) -> bool:
@@ -103,6 +128,19 @@ def _constant(name: str) -> NoReturn:
 
 _DECODER = JSONDecoder(
     object_pairs_hook=_object, parse_int=str, parse_float=str, parse_constant=_constant
+)
+
+
+def _agreed(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of an object whose names stand once, in whatever case."""
+    names = [name.casefold() for name, _ in pairs]
+    counts = Counter(names)
+    return {name: value for (name, value), folded in zip(pairs, names, strict=True)
+            if counts[folded] == 1}  # fmt: skip
+
+
+_ONE_WAY = JSONDecoder(
+    object_pairs_hook=_agreed, parse_int=str, parse_float=str, parse_constant=_constant
 )
 
 _ESCAPE = compile_pattern(rb"\\.", DOTALL)

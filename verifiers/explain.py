@@ -11,7 +11,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from verifiers.keys import KeyRing
-from verifiers.layout import Layout, entries
+from verifiers.layout import Kind
 from verifiers.locate import Locator, Place
 from verifiers.near_miss import Finding, near_misses, signature_value
 from verifiers.preset import Preset, load_preset, preset_names
@@ -93,12 +93,12 @@ def _misshapen(request: RawRequest, preset: Preset, keys: KeyRing) -> Iterator[F
         yield Finding(
             "white space stands around the signature", "send and forward the value unchanged"
         )
-    if preset.layout is Layout.LIST and value.count(b",v") > value.count(b" v"):
+    if preset.layout.kind is Kind.LIST and value.count(b",v") > value.count(b" v"):
         yield Finding(
             "signatures are separated by commas",
             "they are separated by spaces; a proxy has joined two header lines",
         )
-    parts = entries(preset.layout, preset.prefix, value)
+    parts = preset.layout.entries(value)
     fields = {place.name for place in (preset.timestamp.places if preset.timestamp else ())}
     given = {label for label, _ in parts} - fields
     labels = sorted(label.decode("latin-1") for label in given)
@@ -108,10 +108,11 @@ def _misshapen(request: RawRequest, preset: Preset, keys: KeyRing) -> Iterator[F
             f"no usable signature among the labels {labels}",
             f"the keys of this source answer {known} only; another label is never accepted",
         )
-    if preset.layout is Layout.BARE and not parts:
+    if preset.layout.kind is Kind.BARE and not parts:
         yield Finding(
             "the signature does not begin with the expected prefix",
-            f"it must begin with {preset.prefix.decode()!r}; an older algorithm is not accepted",
+            f"it must begin with {preset.layout.prefix.decode()!r}; another algorithm is not"
+            " accepted",
         )
 
 
@@ -132,7 +133,7 @@ def _clock(request: RawRequest, preset: Preset, keys: KeyRing, now: int) -> Iter
 
 def _milliseconds(request: RawRequest, preset: Preset, keys: KeyRing) -> Iterator[Finding]:
     rule = preset.timestamp
-    if rule is None:
+    if rule is None or rule.unit not in _OTHER_UNIT:
         return
     other = replace(preset, timestamp=replace(rule, unit=_OTHER_UNIT[rule.unit]))
     if isinstance(read_claim(request, other, keys), Claim):
@@ -158,6 +159,10 @@ _FLAGS = {
         "accepted, but a JSON key stands twice (perhaps in another case)",
         "no id or type is taken from the body; ask the sender to mend it",
     ),
+    Flag.UNSIGNED: Finding(
+        "accepted, though the provider signs nothing",
+        "it is a hint that anybody could send; only the status read says what is true",
+    ),
     Flag.BODY_UNREADABLE: Finding(
         "accepted, but the body is not JSON that can be read safely",
         "no id or type is taken from the body",
@@ -166,7 +171,7 @@ _FLAGS = {
 
 _PLAIN = {
     Reason.SIGNATURE_MISSING: Finding(
-        "there is no signature header", "check that the sender has a secret for this endpoint"
+        "there is no signature", "check that the sender has a secret for this endpoint"
     ),
     Reason.SIGNATURE_REPEATED: Finding(
         "the signature header stands twice", "exactly one is accepted; does a proxy add one?"
@@ -186,13 +191,34 @@ _PLAIN = {
     ),
     Reason.TIMESTAMP_REPEATED: Finding("there are two timestamps", "exactly one is accepted"),
     Reason.TIMESTAMP_MALFORMED: Finding(
-        "the timestamp is no plain decimal number", "ASCII digits without sign, space or zeros"
+        "the timestamp is not written as the provider writes it",
+        "its text must be canonical: of a number ASCII digits without sign, space or zeros",
     ),
     Reason.ID_MISSING: Finding("there is no event id", "it is part of what is signed"),
     Reason.ID_REPEATED: Finding("there are two event ids", "exactly one is accepted"),
     Reason.ID_MALFORMED: Finding(
         "the event id is empty or contains the separator of the signed content",
         "such an id could be shifted into the body; it is never accepted",
+    ),
+    Reason.BODY_UNDECODABLE: Finding(
+        "the body cannot be decompressed",
+        "its content-encoding must be gzip or deflate, whole, and not too large",
+    ),
+    Reason.CONTENT_MISSING: Finding(
+        "something that is signed is not in the request",
+        "compare the preset's `signed` with the request; was it changed on the way?",
+    ),
+    Reason.KEY_UNKNOWN: Finding(
+        "the request names a key that is not held",
+        "the provider's published keys may have to be fetched anew",
+    ),
+    Reason.KEY_URL_UNTRUSTED: Finding(
+        "the request wants its key to be fetched from an address that is not the provider's",
+        "nothing is fetched from there; this is how a forgery looks",
+    ),
+    Reason.CONTENT_MISMATCH: Finding(
+        "the signature is right, but what it covers speaks of another request",
+        "a token or URL for another body, endpoint or application; compare what is configured",
     ),
     Reason.SIGNATURE_MISMATCH: Finding(
         "the signature is made with another secret, or over other bytes",

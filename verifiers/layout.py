@@ -1,13 +1,17 @@
 """How one or more signatures stand in a value.
 
-A layout cuts a header value into (label, text) entries. It never raises and never judges: an
-entry that makes no sense simply carries a label that nobody asks for, so that one bad entry
-does not spoil its neighbours.
+A layout cuts a value into (label, text) entries. It never raises and never judges: an entry that
+makes no sense simply carries a label that nobody asks for, so that one bad entry does not spoil
+its neighbours.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 
-# Longer values are refused unread: eight signatures of the longest kind need under 2 KiB.
+from verifiers.document import Document, Readability
+from verifiers.encoding import Encoding, decode, encode
+
+# Longer values are refused unread: eight signatures of the longest kind need under 8 KiB.
 VALUE_BYTES_MAX = 8192
 
 # Of the entries with a label that we accept, so many are looked at.
@@ -16,24 +20,68 @@ SIGNATURES_MAX = 8
 Entries = list[tuple[bytes, bytes]]
 
 
-class Layout(StrEnum):
+class Kind(StrEnum):
     """The layouts of signature values."""
 
     BARE = "bare"  # sha256=5257a8…   one signature, a fixed prefix or none
     PAIRS = "pairs"  # t=1492774577,v1=5257a8…,v1=…
     LIST = "list"  # v1,K5oZfzN95Z… v1a,hnO3f9T8Ytu…
+    PLAIN_LIST = "plain-list"  # dx9jYBAl…,aCGR3KMx…   several without labels
+    POSITIONAL = "positional"  # 1780000000000,8e2b2a…,056cba…   the timestamp, then signatures
+    JSON_BASE64 = "json-base64"  # base64 of {"kid":…,"signature":…}; labels are the members
 
 
-def entries(layout: Layout, prefix: bytes, value: bytes) -> Entries:
-    """Return the (label, text) entries of a signature value; the label of a bare one is empty."""
-    if len(value) > VALUE_BYTES_MAX:
-        return []
-    if layout is Layout.BARE:
-        return [(b"", value[len(prefix) :])] if value.startswith(prefix) else []
-    if layout is Layout.PAIRS:
-        return _cut(value.split(b","), b"=")
-    # White space after the last entry would be a second spelling of the same value.
-    return _cut(value.split(b" "), b",") if not value[-1:].isspace() else []
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A layout with its signs.
+
+    `prefix` begins the whole value. Entries are parted by `separator`, and by white space around
+    it when `spaces` says so; `equals` stands between label and text. `first` labels the first
+    entry of a positional value.
+    """
+
+    kind: Kind
+    prefix: bytes = b""
+    separator: bytes = b","
+    equals: bytes = b"="
+    first: bytes = b""
+    spaces: bool = False
+
+    def entries(self, value: bytes) -> Entries:
+        """Return the (label, text) entries of `value`; the label of a bare one is empty."""
+        prefix = self.prefix
+        if len(value) > VALUE_BYTES_MAX or not value.startswith(prefix):
+            return []
+        if prefix:
+            value = value[len(prefix) :]
+        kind = self.kind
+        if kind is Kind.BARE:
+            return [(b"", value)]
+        if kind is Kind.JSON_BASE64:
+            return _members(value)
+        pieces = value.split(self.separator)
+        if self.spaces:
+            pieces = [piece.strip(b" ") for piece in pieces]
+        if kind is Kind.PLAIN_LIST:
+            return [(b"", piece) for piece in pieces]
+        if kind is Kind.POSITIONAL:
+            return [(self.first if i == 0 else b"", piece) for i, piece in enumerate(pieces)]
+        # White space after the last entry would be a second spelling of the same value.
+        if kind is Kind.LIST and value[-1:].isspace():
+            return []
+        return _cut(pieces, self.equals)
+
+    def compose(self, pairs: Entries) -> bytes:
+        """Return the value that `entries` would cut into `pairs`; a bare one takes the first."""
+        if self.kind is Kind.BARE:
+            return self.prefix + pairs[0][1]
+        if self.kind is Kind.JSON_BASE64:
+            inner = b",".join(b'"%b":"%b"' % pair for pair in pairs)
+            return self.prefix + encode(Encoding.BASE64, b"{" + inner + b"}")
+        if self.kind in (Kind.POSITIONAL, Kind.PLAIN_LIST):
+            return self.prefix + self.separator.join(text for _, text in pairs)
+        joined = self.separator.join(label + self.equals + text for label, text in pairs)
+        return self.prefix + joined
 
 
 def _cut(pieces: list[bytes], sign: bytes) -> Entries:
@@ -45,10 +93,9 @@ def _cut(pieces: list[bytes], sign: bytes) -> Entries:
     return found
 
 
-def compose(layout: Layout, prefix: bytes, pairs: Entries) -> bytes:
-    """Return the value that `entries` would cut into `pairs`; a bare layout takes the first."""
-    if layout is Layout.BARE:
-        return prefix + pairs[0][1]
-    if layout is Layout.PAIRS:
-        return b",".join(label + b"=" + text for label, text in pairs)
-    return b" ".join(label + b"," + text for label, text in pairs)
+def _members(value: bytes) -> Entries:
+    raw = decode(Encoding.BASE64, value)
+    document = Document(raw or b"")
+    if document.state is not Readability.READABLE:
+        return []
+    return [(name.encode(), text.encode("utf-8", "replace")) for name, text in document.texts()]

@@ -8,12 +8,14 @@ the way. Nothing here accepts a request.
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 from verifiers.document import Document, Readability
 from verifiers.encoding import Encoding, encode
 from verifiers.keys import KeyRing, SecretError, build_key_ring
-from verifiers.layout import Layout
-from verifiers.preset import Preset
+from verifiers.layout import Kind
+from verifiers.locate import Place
+from verifiers.preset import Preset, SecretForm
 from verifiers.request import RawRequest
 from verifiers.verdict import Reason, Rejected
 from verifiers.verify import Claim, read_claim, verify
@@ -49,7 +51,8 @@ def near_misses(
 
 def signature_value(request: RawRequest, preset: Preset) -> bytes:
     """Return the first value of a signature header, empty when there is none."""
-    values = [value for place in preset.signature for value in request.values(place.name)]
+    headers = [place for place in preset.signature if place.place is Place.HEADER]
+    values = [value for place in headers for value in request.values(place.name)]
     return values[0] if values else b""
 
 
@@ -85,16 +88,16 @@ def _other_encodings(
     request: RawRequest, preset: Preset, keys: KeyRing
 ) -> Iterator[tuple[RawRequest, str, str]]:
     """Write the signature in the preset's encoding when it came in another."""
-    text = signature_value(request, preset).removeprefix(preset.prefix)
-    if preset.layout is not Layout.BARE:
+    text = signature_value(request, preset).removeprefix(preset.layout.prefix)
+    if preset.layout.kind is not Kind.BARE:
         return
     for encoding in Encoding:
         other = replace(preset, encoding=encoding)
         claim = read_claim(request, other, keys)
         if encoding is preset.encoding or not isinstance(claim, Claim):
             continue
-        value = preset.prefix + encode(preset.encoding, claim.signatures[0][1])
-        if value != preset.prefix + text:
+        value = preset.layout.prefix + encode(preset.encoding, claim.signatures[0][1])
+        if value != preset.layout.prefix + text:
             seen = f"the signature is right, but written as {encoding}"
             yield _with_signature(request, preset, value), seen, f"write it as {preset.encoding}"
 
@@ -108,18 +111,19 @@ def _with_signature(request: RawRequest, preset: Preset, value: bytes) -> RawReq
 def _other_secrets(preset: Preset, secrets: tuple[str, ...]) -> Iterator[tuple[KeyRing, str, str]]:
     for text in secrets:
         for spelled, words in ((text, ""), (text.rpartition("_")[2], " without its prefix")):
-            for form in ("utf8", "base64", "hex"):
-                forms = tuple(
-                    replace(f, form=form, prefix="", private_prefix="", prefix_kept=False)
-                    for f in preset.secrets
-                )
-                other = replace(preset, secrets=forms)
+            for form, shared in product(("utf8", "base64", "hex"), _shared(preset)):
+                plain = replace(shared, form=form, prefix="", private_prefix="", prefix_kept=False)
+                other = replace(preset, secrets=(plain,), otherwise=None)
                 try:
                     ring = build_key_ring(other, [("-", spelled, None, None)], allow_short=True)
                 except SecretError:
                     continue
-                seen = f"read as {form}{words}"
-                yield ring, seen, _ANOTHER_FORM
+                yield ring, f"read as {form}{words}", _ANOTHER_FORM
+
+
+def _shared(preset: Preset) -> list[SecretForm]:
+    """Return the forms that are one shared secret and nothing else."""
+    return [f for f in preset.secrets if not (f.algorithm.is_public or f.parts)]
 
 
 _ANOTHER_FORM = (

@@ -1,45 +1,46 @@
 """A preset: one provider's signature scheme as data.
 
-The grammar is closed: every key and word is known, anything else is a `PresetError` at start-up.
-The same tables describe a private scheme in a user's configuration. Everything that can be
-worked out beforehand (header slots, template, order of checks) is worked out here, so that
-`verify` only looks up and compares.
+`verifiers.grammar` reads it; this module holds what was read, worked out beforehand (header
+slots, contents, order of checks), so that verification only looks up and compares.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from verifiers.content import Template, compile_template
+from verifiers.content import Field, Template
 from verifiers.encoding import Encoding
 from verifiers.layout import Layout
-from verifiers.locate import Locator, Place, parse_locator
-from verifiers.schemes import ALGORITHMS, Algorithm
+from verifiers.locate import Locator
+from verifiers.reason import Check
+from verifiers.schemes import Algorithm
 from verifiers.table import PresetError, Table
-from verifiers.timestamp import TimestampRule, Unit
-from verifiers.verdict import Check
+from verifiers.timestamp import TimestampRule
 
 __all__ = ["Ack", "Preset", "PresetError", "SecretForm", "load_preset", "parse_preset"]
 
-PROOFS = ("sdk", "published", "reference", "documented")
-FORMS = ("utf8", "base64", "hex")
+# Slots of the values that verification collects; those of other headers and fields follow.
+SIGNATURE, TIMESTAMP, ID, TYPE, BODY, KEY_NAME = range(6)
+FIRST_FREE = KEY_NAME + 1
 
-# Slots of the values that verification collects from the headers; required headers follow.
-SIGNATURE, TIMESTAMP, ID, TYPE = range(4)
+# Other names of presets, as vector files and users know them.
+ALIASES = {"standard-webhooks-v1a": "standard-webhooks", "cloudinary-sha256": "cloudinary"}
 
-# Where a preset has several names (svix-id, webhook-id), a request uses one of them.
-ALIASES = {"standard-webhooks-v1a": "standard-webhooks"}
+Found = list[bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
 class SecretForm:
     """How a secret is written, and what it is a key for.
 
-    `version` is the label that signatures by this kind of key carry, empty in a bare layout.
-    `prefix` is optional in the secret; `prefix_kept` says that it belongs to the key material.
+    `version` is the label that signatures by this kind of key carry, empty where there is none;
+    `version_part` names the part of the secret that is the label. `prefix` is optional in the
+    secret; `prefix_kept` says that it belongs to the key material. `parts` names what the secret
+    is made of, cut at `separator`; the last one is the key itself. `needs` is a header without
+    which this key answers no request, and the text that it must hold.
     """
 
     algorithm: Algorithm
@@ -49,15 +50,67 @@ class SecretForm:
     prefix_kept: bool
     private_prefix: str
     bytes_min: int
+    version_part: str = ""
+    parts: tuple[str, ...] = ()
+    separator: str = ":"
+    needs: tuple[bytes, bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """The answer that the provider wants to see for an accepted request."""
+    """The answer that the provider wants to see for an accepted request, and by when."""
 
     status: int = 200
     body: bytes = b""
     content_type: str | None = None
+    deadline_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A template tied to the slots that hold the values of its fields."""
+
+    template: Template
+    slots: tuple[int, ...]
+    pick: Callable[[Found], tuple[Any, ...]] = field(repr=False, compare=False)
+
+    def render(self, found: Found) -> bytes | None:
+        """Return the bytes, or None when a field that is needed is absent."""
+        pattern = self.template.pattern
+        if pattern is None:
+            by_field = dict(zip(self.template.fields, self.slots, strict=True))
+            return self.template.render(lambda wanted: found[by_field[wanted]])
+        values: tuple[bytes, ...] = self.pick(found)
+        if None in values:
+            return None
+        return values[0] if pattern == b"%b" else pattern % values  # no copy of a large body
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What must stand at a place beside a right signature.
+
+    `optional` lets it be absent; `unless_form` too where the body is an urlencoded form, or empty.
+    """
+
+    place: Locator
+    wanted: Content
+    optional: bool
+    unless_form: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Keys that the provider publishes: where they may be fetched from, and in what notation.
+
+    `url` is fixed, or `url_from` says where the request names it; then the whole URL must match
+    `url_pattern`. Fetching is not done here.
+    """
+
+    format: str
+    url: str
+    url_from: Locator | None
+    url_pattern: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,46 +118,51 @@ class Preset:
     """A parsed preset. Lists of locators are alternatives: exactly one of them is present.
 
     `slots` maps a header name to the slot of its value; `required` lists slots that must be
-    filled, with the header names and the value that `sign` puts there.
+    filled, with the header name and the value that `sign` puts there; `single` slots that must
+    not be filled twice. `derived`, `labelled` and `of_key` say what fills the other slots: a
+    field of the request, a label of the signature value, a part of the key.
     """
 
     name: str
     docs: str
     proof: str
+    status_read: str
+    scheme: str
+    read: Callable[..., Any] | None = field(repr=False, compare=False)
+    options: Any
     signature: tuple[Locator, ...]
+    several: bool
     layout: Layout
-    prefix: bytes
     encoding: Encoding
     signed: Template
+    contents: tuple[Content, ...] = field(repr=False)
+    matches: tuple[Match, ...]
     secrets: tuple[SecretForm, ...]
+    published: Published | None
     timestamp: TimestampRule | None
     event_id: tuple[Locator, ...]
     event_type: tuple[Locator, ...]
     required: tuple[tuple[int, bytes, bytes], ...]
     body_required: bool
+    decoded: bool
     retry_horizon_s: int
     ack: Ack
     checks: tuple[Check, ...]
+    otherwise: "Preset | None"
+    body_signed: bool
+    timestamp_signed: bool
+    id_signed: bool
     slots: Mapping[bytes, int] = field(repr=False)
+    single: tuple[int, ...] = field(repr=False)
+    derived: tuple[tuple[int, Field], ...] = field(repr=False)
+    labelled: tuple[tuple[int, bytes], ...] = field(repr=False)
+    of_key: tuple[tuple[int, str], ...] = field(repr=False)
     slot_count: int = field(repr=False)
 
     @property
-    def body_signed(self) -> bool:
-        """Whether the signature covers the body."""
-        return "body" in self.signed.fields
-
-    @property
-    def timestamp_signed(self) -> bool:
-        """Whether the signature covers the timestamp."""
-        return "timestamp" in self.signed.fields
-
-    @property
-    def id_signed(self) -> bool:
-        """Whether the signature covers the event id, in the content or within the body."""
-        if not self.event_id:
-            return False
-        in_body = self.event_id[0].place is Place.BODY
-        return self.body_signed if in_body else "id" in self.signed.fields
+    def unsigned(self) -> bool:
+        """Whether the provider signs nothing at all: every request is accepted as a hint."""
+        return self.scheme == "none"
 
 
 def preset_names() -> tuple[str, ...]:
@@ -120,14 +178,19 @@ def load_preset(name: str) -> Preset:
 
 @cache
 def _load(name: str) -> Preset:
-    names = preset_names()
-    if name not in names:
-        Table({"preset": name}, "presets", None, "").word("preset", names)
-    text = (files("verifiers") / "presets" / f"{name}.toml").read_text("utf-8")
+    text = preset_text(name)
     where = f"{name}.toml"
     preset = parse_preset(tomllib.loads(text), where, text)
     assert preset.name == name, f"{where} is named {preset.name}"
     return preset
+
+
+def preset_text(name: str) -> str:
+    """Return the file of a built-in preset; PresetError with a suggestion when there is none."""
+    file = files("verifiers") / "presets" / f"{name}.toml"
+    if not file.is_file():
+        Table({"preset": name}, "presets", None, "").word("preset", preset_names())
+    return file.read_text("utf-8")
 
 
 def parse_preset(
@@ -139,173 +202,6 @@ def parse_preset(
     name of `table` within it, when it is not the whole file. PresetError for anything outside
     the grammar.
     """
-    return _Parser(Table(table, where, text, path)).preset()
+    from verifiers.grammar import parse  # noqa: PLC0415  # the grammar builds what is defined here
 
-
-class _Parser:
-    """Takes the tables one by one and works out the header slots on the way."""
-
-    def __init__(self, top: Table) -> None:
-        self._top = top
-        self._slots: dict[bytes, int] = {}
-        self._count = TYPE + 1
-
-    def preset(self) -> Preset:
-        top = self._top
-        name, docs = top.text("name"), top.text("docs", "")
-        proof = top.word("proof", PROOFS, "documented")
-        signed = top.convert("signed", compile_template, top.text("signed"))
-        signature = top.table("signature")
-        places = self._places(signature, "from", {Place.HEADER}, SIGNATURE)
-        if not places:
-            raise signature.error("from", "is required")
-        layout = Layout(signature.word("layout", list(Layout)))
-        prefix = signature.text("prefix", "").encode()
-        if prefix and layout is not Layout.BARE:
-            raise signature.error("prefix", "belongs to the layout 'bare' only")
-        encoding = Encoding(signature.word("encoding", list(Encoding)))
-        signature.done()
-        timestamp = self._timestamp(layout)
-        event_id, event_type = self._event()
-        required, body_required = self._required()
-        preset = Preset(
-            name=name,
-            docs=docs,
-            proof=proof,
-            signature=places,
-            layout=layout,
-            prefix=prefix,
-            encoding=encoding,
-            signed=signed,
-            secrets=self._secrets(layout),
-            timestamp=timestamp,
-            event_id=event_id,
-            event_type=event_type,
-            required=required,
-            body_required=body_required,
-            retry_horizon_s=top.number("retry_horizon_s"),
-            ack=self._ack(),
-            checks=_checks(timestamp, event_id, bool(required), body_required),
-            slots=self._slots,
-            slot_count=self._count,
-        )
-        top.done()
-        self._agree(preset)
-        return preset
-
-    def _places(
-        self, table: Table, key: str, allowed: set[Place], slot: int
-    ) -> tuple[Locator, ...]:
-        places = tuple(table.convert(key, parse_locator, text) for text in table.texts(key))
-        for place in places:
-            if place.place not in allowed:
-                raise table.error(key, f"{place.text!r} cannot stand here")
-            if place.place is Place.HEADER:
-                if place.name in self._slots:
-                    raise table.error(key, f"{place.text!r} is already in use")
-                self._slots[place.name] = slot
-        if len(places) > 1 and any(place.place is not Place.HEADER for place in places):
-            raise table.error(key, "alternatives are possible for headers only")
-        return places
-
-    def _timestamp(self, layout: Layout) -> TimestampRule | None:
-        if "timestamp" not in self._top:
-            return None
-        table = self._top.table("timestamp")
-        allowed = {Place.HEADER} | ({Place.SIGNATURE} if layout is Layout.PAIRS else set())
-        places = self._places(table, "from", allowed, TIMESTAMP)
-        if not places:
-            raise table.error("from", "is required")
-        tolerance_s = table.number("tolerance_s", 300)
-        rule = TimestampRule(
-            places,
-            Unit(table.word("unit", list(Unit), Unit.SECONDS)),
-            tolerance_s,
-            table.number("future_tolerance_s", tolerance_s),
-            table.truth("retry_restamps", default=False),
-        )
-        table.done()
-        return rule
-
-    def _event(self) -> tuple[tuple[Locator, ...], tuple[Locator, ...]]:
-        table = self._top.table("event")
-        allowed = {Place.HEADER, Place.BODY}
-        event_id = self._places(table, "id", allowed, ID)
-        event_type = self._places(table, "type", allowed, TYPE)
-        table.done()
-        return event_id, event_type
-
-    def _required(self) -> tuple[tuple[tuple[int, bytes, bytes], ...], bool]:
-        """Read [required]: `body = true`, and headers with the value that `sign` sends."""
-        table = self._top.table("required")
-        body, required = table.truth("body", default=False), []
-        for entry in table.tables("headers"):
-            names = [text.encode() for text in entry.texts("names")]
-            if not names or any(name != name.lower() for name in names):
-                raise entry.error("names", "must list header names in lower case")
-            slots = {self._slots.get(name) for name in names}
-            slot = slots.pop() if len(slots) == 1 else self._count
-            if slot is None or slot == self._count:
-                slot = self._count
-                self._count += 1
-                self._slots.update(dict.fromkeys(names, slot))
-            required.append((slot, names[0], entry.text("sample", "-").encode()))
-            entry.done()
-        table.done()
-        return tuple(required), body
-
-    def _secrets(self, layout: Layout) -> tuple[SecretForm, ...]:
-        tables = self._top.tables("secret")
-        if not tables:
-            raise self._top.error("secret", "is required")
-        return tuple(_secret(table, layout) for table in tables)
-
-    def _ack(self) -> Ack:
-        table = self._top.table("ack")
-        ack = Ack(
-            table.number("status", 200),
-            table.text("body", "").encode(),
-            table.text("content_type", "") or None,
-        )
-        if not 200 <= ack.status < 300:  # noqa: PLR2004  # success, or the provider sends it again
-            raise table.error("status", "must be a success, 200 to 299")
-        table.done()
-        return ack
-
-    def _agree(self, preset: Preset) -> None:
-        """Refuse a template that names what the preset does not say how to find."""
-        if preset.timestamp_signed and preset.timestamp is None:
-            raise self._top.error("signed", "{timestamp} needs a table [timestamp]")
-        header_id = bool(preset.event_id) and preset.event_id[0].place is Place.HEADER
-        if "id" in preset.signed.fields and not header_id:
-            raise self._top.error("signed", "{id} needs event.id in a header")
-
-
-def _secret(table: Table, layout: Layout) -> SecretForm:
-    bare = layout is Layout.BARE
-    form = SecretForm(
-        ALGORITHMS[table.word("algorithm", ALGORITHMS)],
-        table.text("version", "" if bare else None).encode(),
-        table.word("form", FORMS),
-        table.text("prefix", ""),
-        table.truth("prefix_kept", default=False),
-        table.text("private_prefix", ""),
-        table.number("bytes_min", 16),
-    )
-    if bare and form.version:
-        raise table.error("version", "a bare signature has no version")
-    table.done()
-    return form
-
-
-def _checks(
-    timestamp: TimestampRule | None, event_id: tuple[Locator, ...], headers: bool, body: bool
-) -> tuple[Check, ...]:
-    made = {
-        Check.HEADERS_PRESENT: headers,
-        Check.BODY_PRESENT: body,
-        Check.TIMESTAMP_READABLE: timestamp is not None,
-        Check.ID_READABLE: bool(event_id) and event_id[0].place is Place.HEADER,
-        Check.TIMESTAMP_FRESH: timestamp is not None,
-    }
-    return tuple(check for check in Check if made.get(check, True))
+    return parse(table, where, text, path)

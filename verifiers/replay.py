@@ -10,11 +10,12 @@ A key is built from what the signature covers, because anything else is the repl
 """
 
 import hashlib
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from verifiers.content import Field
-from verifiers.preset import Preset
 from verifiers.request import RawRequest
+
+if TYPE_CHECKING:
+    from verifiers.preset import Preset
 
 DAY_S = 86_400
 
@@ -56,30 +57,7 @@ def content_digest(request: RawRequest) -> bytes:
     return hashlib.sha256(request.body).digest()
 
 
-def event_key(preset: Preset, event_id: str | None, values: dict[Field, bytes]) -> EventKey:
-    """Return the key of a verified request.
-
-    `event_id` is a usable id or None; `values` holds the fields of the request, body included.
-    """
-    if not preset.body_signed:
-        unsigned = (event_id or "").encode()
-        return EventKey("weak", _digest((b"id", unsigned), (b"body", values["body"])))
-    if event_id is not None and preset.id_signed:
-        return EventKey("id", event_id)
-    restamps = preset.timestamp is not None and preset.timestamp.retry_restamps
-    return EventKey(
-        "digest",
-        _digest(
-            *[
-                (field.encode(), values[field])
-                for field in preset.signed.fields
-                if not (restamps and field == "timestamp")
-            ]
-        ),
-    )
-
-
-def _digest(*named: tuple[bytes, bytes]) -> str:
+def digest_of(*named: tuple[bytes, bytes]) -> str:
     """Hash named values with their lengths, so that no two lists of values read alike."""
     state = hashlib.sha256()
     for name, value in named:
@@ -88,19 +66,20 @@ def _digest(*named: tuple[bytes, bytes]) -> str:
     return state.hexdigest()
 
 
-def memory_s(preset: Preset) -> int:
+def memory_s(preset: "Preset") -> int:
     """Return for how many seconds an event key must be remembered, at least.
 
     The window of a signed timestamp is open on both sides, so a capture lives as long as both
     together; and a provider's own retry must still be seen as a duplicate.
     """
-    if preset.timestamp is None or not preset.timestamp_signed:
+    rule = preset.timestamp
+    if rule is None or not rule.judged or not preset.timestamp_signed:
         return max(TIMELESS_MEMORY_S, preset.retry_horizon_s)
-    window_s = 2 * max(preset.timestamp.past_s, preset.timestamp.future_s) + MARGIN_S
+    window_s = 2 * max(rule.past_s, rule.future_s) + MARGIN_S
     return max(window_s, preset.retry_horizon_s)
 
 
-def check_memory(preset: Preset, configured_s: int) -> None:
+def check_memory(preset: "Preset", configured_s: int) -> None:
     """Raise ReplayMemoryError when `configured_s` is shorter than `memory_s(preset)`."""
     needed_s = memory_s(preset)
     if configured_s < needed_s:

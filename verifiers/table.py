@@ -89,6 +89,10 @@ class Table:
         """Return all pairs of a table whose keys are free and whose values are texts."""
         return [(key, self.text(key)) for key in self._values]
 
+    def keys(self) -> list[str]:
+        """Return the keys of a table whose keys are free."""
+        return list(self._values)
+
     def done(self) -> None:
         """Refuse any key that was not taken."""
         for key in self._values:

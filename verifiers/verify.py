@@ -6,207 +6,138 @@ comes before the clock, so `timestamp_too_old` says that an authentic request ca
 replay), and no forgery is ever recorded under that name.
 """
 
-from dataclasses import dataclass
-
-from verifiers.content import Field
-from verifiers.document import Document, Readability
-from verifiers.encoding import decode
+from verifiers.claim import Claim, read, read_claim
+from verifiers.encoding import equal
 from verifiers.keys import Key, KeyRing
-from verifiers.layout import SIGNATURES_MAX, Entries, entries
-from verifiers.locate import Locator, Place
-from verifiers.preset import ID, SIGNATURE, TIMESTAMP, TYPE, Preset
-from verifiers.replay import event_key, is_usable_id
+from verifiers.layout import Entries
+from verifiers.locate import is_form
+from verifiers.preset import BODY, Match, Preset
+from verifiers.reading import Reading
+from verifiers.reason import Reason
 from verifiers.request import RawRequest
-from verifiers.verdict import Flag, Reason, Rejected, Verified
+from verifiers.verdict import Rejected, Verified
+
+__all__ = ["Claim", "read_claim", "verify"]
 
 
 def verify(request: RawRequest, preset: Preset, keys: KeyRing, now: int) -> Verified | Rejected:
     """Return the verdict on `request` at `now` (unix seconds)."""
-    claim = read_claim(request, preset, keys)
+    reading = Reading(request, request.body)
+    if preset.scheme == "none":
+        return _unsigned(reading, preset, keys)
+    claim = read(reading, preset, keys)
     if isinstance(claim, Reason):
+        if claim is Reason.SIGNATURE_MISSING and preset.otherwise and keys.otherwise:
+            return verify(request, preset.otherwise, keys.otherwise, now)
         return Rejected(claim)
     key = _match(claim, preset, keys, now)
     if isinstance(key, Reason):
         return Rejected(key)
-    if preset.timestamp is not None and claim.at is not None:
-        reason = preset.timestamp.judge(claim.at, now)
-        if reason is not None:
-            return Rejected(reason)
-    return _evidence(request, preset, key, claim)
-
-
-@dataclass(slots=True)
-class Claim:
-    """What a request says about itself, well formed and not yet believed.
-
-    `signatures` holds (version, raw signature); `values` the fields of the signed content.
-    """
-
-    signatures: Entries
-    values: dict[Field, bytes]
-    at: int | None
-    found: list[bytes | None]
-
-
-def read_claim(request: RawRequest, preset: Preset, keys: KeyRing) -> Claim | Reason:
-    """Return what the request claims, or why that cannot be read."""
-    found, repeated = _collect(request, preset)
-    value = found[SIGNATURE]
-    if value is None:
-        return Reason.SIGNATURE_MISSING
-    reason = _unmet(request, preset, found, repeated)
+    reason = _doubt(claim, reading, preset, key, now)
     if reason is not None:
-        return reason
-    parts = entries(preset.layout, preset.prefix, value)
-    signatures = _signatures(parts, preset, keys)
-    if not signatures:
-        return Reason.SIGNATURE_MALFORMED
-    values: dict[Field, bytes] = {"body": request.body}
-    at = None
-    if preset.timestamp is not None:
-        text = _timestamp_text(parts, preset.timestamp.places[0], found, repeated)
-        if isinstance(text, Reason):
-            return text
-        at = preset.timestamp.parse(text)
-        if at is None:
-            return Reason.TIMESTAMP_MALFORMED
-        values["timestamp"] = text
-    reason = _read_id(preset, found, repeated, values)
-    return reason or Claim(signatures, values, at, found)
-
-
-def _collect(request: RawRequest, preset: Preset) -> tuple[list[bytes | None], set[int]]:
-    """Return the value in each slot, and the slots that were filled more than once."""
-    found: list[bytes | None] = [None] * preset.slot_count
-    repeated: set[int] = set()
-    slot_of = preset.slots.get
-    for name, value in request.headers:
-        slot = slot_of(name)
-        if slot is not None:
-            if found[slot] is not None:
-                repeated.add(slot)
-            found[slot] = value
-    return found, repeated
-
-
-def _unmet(
-    request: RawRequest, preset: Preset, found: list[bytes | None], repeated: set[int]
-) -> Reason | None:
-    if SIGNATURE in repeated:
-        return Reason.SIGNATURE_REPEATED
-    for slot, _, _ in preset.required:
-        if slot in repeated:
-            return Reason.HEADER_REPEATED
-        if not found[slot]:
-            return Reason.HEADER_MISSING
-    return Reason.BODY_EMPTY if preset.body_required and not request.body else None
-
-
-def _signatures(parts: Entries, preset: Preset, keys: KeyRing) -> Entries:
-    """Return the first signatures of a version that a key answers; unreadable ones drop out."""
-    named = [part for part in parts if part[0] in keys.sizes][:SIGNATURES_MAX]
-    signatures = []
-    for version, text in named:
-        raw = decode(preset.encoding, text)
-        if raw is not None and len(raw) == keys.sizes[version]:
-            signatures.append((version, raw))
-    return signatures
-
-
-def _timestamp_text(
-    parts: Entries, place: Locator, found: list[bytes | None], repeated: set[int]
-) -> bytes | Reason:
-    if place.place is Place.SIGNATURE:
-        texts = [text for label, text in parts if label == place.name]
-        if len(texts) > 1:
-            return Reason.TIMESTAMP_REPEATED
-        return texts[0] if texts else Reason.TIMESTAMP_MISSING
-    if TIMESTAMP in repeated:
-        return Reason.TIMESTAMP_REPEATED
-    text = found[TIMESTAMP]
-    return Reason.TIMESTAMP_MISSING if text is None else text
-
-
-def _read_id(
-    preset: Preset, found: list[bytes | None], repeated: set[int], values: dict[Field, bytes]
-) -> Reason | None:
-    """Put a header id among `values`; it must be there, and cut in one way, when it is signed."""
-    if ID in repeated:
-        return Reason.ID_REPEATED
-    text = found[ID]
-    if "id" not in preset.signed.fields:
-        return None
-    if text is None:
-        return Reason.ID_MISSING
-    ends_at = preset.signed.id_ends_at
-    if not text or (ends_at is not None and ends_at in text):
-        return Reason.ID_MALFORMED
-    values["id"] = text
-    return None
+        return Rejected(reason)
+    return Verified(key.id, preset, reading, claim)
 
 
 def _match(claim: Claim, preset: Preset, keys: KeyRing, now: int) -> Key | Reason:
     """Return the key that made one of the signatures."""
-    content = preset.signed.render(claim.values)
-    for key in keys.live(now):
-        if _made(key, content, claim.signatures):
+    candidates = claim.candidates
+    if candidates is None and not preset.of_key and claim.content_of is None:
+        candidates = _candidates(claim, preset)
+        if not candidates:
+            return Reason.CONTENT_MISSING
+    live = keys.live(now, claim.key_name)
+    for key in live:
+        if _made(key, claim, preset, candidates):
             return key
     if not keys.timeless:
         for key in keys.others(now):
-            if _made(key, content, claim.signatures):
+            if _made(key, claim, preset, candidates):
                 return Reason.KEY_NOT_YET_VALID if key.is_early(now) else Reason.KEY_EXPIRED
+    if not live and preset.published is not None:
+        return Reason.KEY_UNKNOWN
     return Reason.SIGNATURE_MISMATCH
 
 
-def _made(key: Key, content: bytes, signatures: Entries) -> bool:
-    own = [raw for version, raw in signatures if version == key.version]
-    return bool(own) and key.prepared.matches(content, own)
+def _candidates(claim: Claim, preset: Preset) -> list[tuple[bytes, Entries]]:
+    """Return the contents that may have been signed, each with all signatures."""
+    contents = [content.render(claim.found) for content in preset.contents]
+    return [(content, claim.signatures) for content in contents if content is not None]
 
 
-def _evidence(request: RawRequest, preset: Preset, key: Key, claim: Claim) -> Verified:
-    document = Document(request.body)
-    flags: list[Flag] = []
-    event_id = _event_id(preset, claim, document, flags)
-    event_type = _event_type(preset, claim, document, flags)
-    return Verified(
-        key.id,
-        event_key(preset, event_id, claim.values),
-        event_id,
-        event_type,
-        claim.at,
-        tuple(flags),
-        document,
-    )
+def _made(
+    key: Key, claim: Claim, preset: Preset, candidates: list[tuple[bytes, Entries]] | None
+) -> bool:
+    """Whether the key made the signature that the request needs, or all of them."""
+    if key.needs is not None and not _has(claim, key):
+        return False
+    if candidates is None:
+        candidates = _candidates_of(key, claim, preset)
+    version, sizes = key.version, key.signature_bytes
+    for content, signatures in candidates:
+        own = [
+            raw for label, raw in signatures
+            if label == version and (not sizes or len(raw) == sizes)
+        ]  # fmt: skip
+        if bool(own and key.prepared.matches(content, own)) is not claim.every:
+            return not claim.every
+    return claim.every and bool(candidates)
 
 
-def _event_id(preset: Preset, claim: Claim, document: Document, flags: list[Flag]) -> str | None:
-    if not preset.event_id:
-        return None
-    text = _text(preset.event_id[0], claim.found[ID], document, flags)
-    if text is None:
-        flags.append(Flag.ID_MISSING)
-        return None
-    if not is_usable_id(text):
-        flags.append(Flag.ID_UNUSABLE)
-        return None
-    return text
+def _candidates_of(key: Key, claim: Claim, preset: Preset) -> list[tuple[bytes, Entries]]:
+    """Return the contents for a key, where a part of the key is in them."""
+    if claim.content_of is not None:
+        content = claim.content_of(key)
+        return [] if content is None else [(content, claim.signatures)]
+    fill_from_key(claim, preset, key)
+    return _candidates(claim, preset)
 
 
-def _event_type(preset: Preset, claim: Claim, document: Document, flags: list[Flag]) -> str | None:
-    if not preset.event_type:
-        return None
-    text = _text(preset.event_type[0], claim.found[TYPE], document, flags)
-    return text if text is not None and is_usable_id(text) else None
+def fill_from_key(claim: Claim, preset: Preset, key: Key) -> None:
+    """Put the parts of a key into their slots."""
+    for slot, part in preset.of_key:
+        claim.found[slot] = key.part(part)
 
 
-def _text(place: Locator, value: bytes | None, document: Document, flags: list[Flag]) -> str | None:
-    """Return the text at `place`; `value` is that of its header."""
-    if place.place is Place.HEADER:
-        return None if value is None else value.decode("latin-1")
-    text = document.at(place.pointer)
-    if document.state is not Readability.READABLE:
-        ambiguous = document.state is Readability.AMBIGUOUS
-        flag = Flag.AMBIGUOUS_JSON if ambiguous else Flag.BODY_UNREADABLE
-        if flag not in flags:
-            flags.append(flag)
-    return text
+def _has(claim: Claim, key: Key) -> bool:
+    return key.needs is not None and key.needs[1] in (claim.found[key.needs[0]] or b"")
+
+
+def _doubt(claim: Claim, reading: Reading, preset: Preset, key: Key, now: int) -> Reason | None:
+    """Return why a request with a right signature is refused all the same."""
+    if preset.matches:
+        fill_from_key(claim, preset, key)
+        if not all(_agrees(match, claim, reading) for match in preset.matches):
+            return Reason.CONTENT_MISMATCH
+    if claim.after is not None:
+        if preset.of_key:
+            fill_from_key(claim, preset, key)
+        reason = claim.after(key, now)
+        if reason is not None:
+            return reason
+    rule = preset.timestamp
+    return None if rule is None or claim.at is None else rule.judge(claim.at, now)
+
+
+def _agrees(match: Match, claim: Claim, reading: Reading) -> bool:
+    given = reading.at(match.place)
+    if given is None:
+        absent = not reading.body or is_form(reading.request)
+        return match.optional or (match.unless_form and absent)
+    wanted = match.wanted.render(claim.found)
+    return wanted is not None and equal(given, wanted)
+
+
+def _unsigned(reading: Reading, preset: Preset, keys: KeyRing) -> Verified | Rejected:
+    """Accept what nobody signed as the hint that it is; the key ring says that this is wanted."""
+    if not keys.unverified:
+        return Rejected(Reason.SIGNATURE_MISSING)
+    if preset.body_required and not reading.body:
+        return Rejected(Reason.BODY_EMPTY)
+    found: list[bytes | None] = [None] * preset.slot_count
+    found[BODY] = reading.body
+    for name, value in reading.request.headers:
+        slot = preset.slots.get(name)
+        if slot is not None:
+            found[slot] = value
+    return Verified("", preset, reading, Claim([], found, None, covers_body=False))

@@ -21,6 +21,14 @@ from verifiers.encoding import Encoding, decode, encode, equal
         (Encoding.BASE64, b"Q Q=="),
         (Encoding.BASE64, b"-_8="),
         (Encoding.BASE64, b"\xe9\xe9=="),
+        (Encoding.HEX_UPPER, b"ab"),
+        (Encoding.HEX_ANY_CASE, b"a b"),
+        (Encoding.BASE64_UNPADDED, b"QQ=="),
+        (Encoding.BASE64_UNPADDED, b"QR"),
+        (Encoding.BASE64URL, b"-_8="),
+        (Encoding.BASE64URL, b"+/8"),
+        (Encoding.BASE64URL_PADDED, b"-_8"),
+        (Encoding.TEXT, b""),
     ],
 )
 def test_other_spellings_are_not_decoded(encoding: Encoding, text: bytes) -> None:
@@ -29,10 +37,15 @@ def test_other_spellings_are_not_decoded(encoding: Encoding, text: bytes) -> Non
 
 
 @pytest.mark.parametrize("encoding", list(Encoding))
-@pytest.mark.parametrize("raw", [b"", b"A", b"\x00\xff", bytes(range(256))])
+@pytest.mark.parametrize("raw", [b"A", b"\x00\xff", bytes(range(256))])
 def test_the_canonical_text_is_decoded(encoding: Encoding, raw: bytes) -> None:
     """What is written is read."""
     assert raw == decode(encoding, encode(encoding, raw))
+
+
+def test_hex_of_either_case_is_read_where_a_preset_says_so() -> None:
+    """Discord and Vonage: their own libraries take both, so the text is not the only one."""
+    assert decode(Encoding.HEX_ANY_CASE, b"aB") == decode(Encoding.HEX_ANY_CASE, b"Ab") == b"\xab"
 
 
 def test_equal_takes_any_bytes() -> None:

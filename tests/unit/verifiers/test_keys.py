@@ -95,7 +95,7 @@ def test_a_private_key_may_come_with_its_public_half() -> None:
     whole = "whsk_" + base64.b64encode(seed + public.public_bytes_raw()).decode()
     wrong = "whsk_" + base64.b64encode(seed + bytes(32)).decode()
 
-    assert build_key_ring(preset, [("a", whole, None, None)]).sizes == {b"v1a": 64}
+    assert build_key_ring(preset, [("a", whole, None, None)]).sizes == {b"v1a": frozenset({64})}
     with pytest.raises(SecretError, match="no ed25519 key"):
         build_key_ring(preset, [("a", wrong, None, None)])
 

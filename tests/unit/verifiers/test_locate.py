@@ -46,7 +46,11 @@ def test_one_document_serves_many_locators() -> None:
     [
         "",
         "id",
-        "query:x",
+        "query:",
+        "query:a b",
+        "form:a#b",
+        "signature:a#/b",
+        "cookie:x",
         "header:",
         "header:X-Job",
         "header:a b",

@@ -44,7 +44,7 @@ def test_an_unknown_preset_is_a_failure() -> None:
     "change",
     [
         {"expect": "maybe"},
-        {"key": {"type": "jwks"}},
+        {"key": {"secret": "x"}},
         {"body_base64": "%%%"},
         {"headers": [["only-a-name"]]},
         {"now": None},

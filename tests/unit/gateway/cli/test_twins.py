@@ -12,9 +12,11 @@ from gateway.cli.twins import PARTS, Twin, Wanted, build, reason_of
 from gateway.config import Config, Settings
 from gateway.source import Source, build_sources
 from tests.support.canned_api import CannedApi, Run
-from verifiers.preset import load_preset, preset_names
+from verifiers.preset import load_preset
 
 NOW = 1_796_000_000
+#: Presets whose signatures stand in headers alone, one for each kind of twin.
+TWINNED = ("github", "shopify", "slack", "standard-webhooks", "stripe", "svix", "timestamp-body")
 RAW = bytes(range(32))
 #: The same key in each form that a provider may show it in.
 FORMS = {"utf8": "a secret of forty characters, or so, at all", "hex": RAW.hex()}
@@ -48,7 +50,7 @@ def agrees(source: Source, twin: Twin) -> bool:
     return (reason_of(source, twin.request, NOW) is None) is twin.acceptable
 
 
-@pytest.mark.parametrize("preset", preset_names())
+@pytest.mark.parametrize("preset", TWINNED)
 def test_an_honest_request_is_accepted(preset: str) -> None:
     """What is sent without a twin's options is genuine, for every preset."""
     source = source_of(preset)
@@ -60,7 +62,7 @@ def test_an_honest_request_is_accepted(preset: str) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("preset", preset_names())
+@pytest.mark.parametrize("preset", TWINNED)
 def test_a_tampered_request_is_judged_by_what_is_signed(preset: str, part: str) -> None:
     """A change of anything signed is refused; of anything unsigned it is said that nobody sees."""
     source = source_of(preset)
@@ -76,7 +78,7 @@ def test_a_tampered_request_is_judged_by_what_is_signed(preset: str, part: str) 
     assert agrees(source, twin), twin.why
 
 
-@pytest.mark.parametrize("preset", preset_names())
+@pytest.mark.parametrize("preset", TWINNED)
 def test_a_replay_is_refused_where_time_is_signed(preset: str) -> None:
     """Ten minutes are too old for every preset that signs its time, two are not."""
     source = source_of(preset)
