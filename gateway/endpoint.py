@@ -1,8 +1,7 @@
 """Endpoints of the API as data: method, path, who may call it, and what answers.
 
-Every route of the internal listener is an `Endpoint`, so the table of roles is complete by
-construction; a test enumerates the app's routes against it. Authentication, roles and errors are
-dealt with here, once.
+Every route of the API is an `Endpoint`, so the table of roles is complete by construction; only
+health needs no token (`routes.system`). Authentication, roles and errors are dealt with here, once.
 """
 
 from collections.abc import Awaitable, Callable

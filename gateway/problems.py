@@ -1,8 +1,7 @@
 """Errors of the API as problem documents (RFC 9457).
 
-Handlers return `problem(...)` for refusals; code below them that cannot return raises
-`ProblemError`, which the app turns into the same document. Types are slugs under `/problems/`; they
-never change meaning.
+A handler, or what it calls, raises `ProblemError`; `gateway.endpoint` turns it into the document.
+Types are slugs under `/problems/`; they never change meaning.
 """
 
 from http import HTTPStatus
@@ -23,7 +22,7 @@ _TITLES = {
 
 
 class ProblemError(Exception):
-    """A problem found below a handler."""
+    """A call that is not answered as asked."""
 
     def __init__(
         self, status: HTTPStatus, slug: str, detail: str, headers: dict[str, str] | None = None
@@ -49,6 +48,11 @@ def problem(
     return JSONResponse(document, status, headers, media_type="application/problem+json")
 
 
-def not_found(what: str) -> Response:
-    """Answer for what does not exist, or what the caller may not know of: the same words."""
-    return problem(HTTPStatus.NOT_FOUND, "not-found", f"there is no such {what}")
+def not_found(what: str) -> ProblemError:
+    """Return the error for what is not there, or what the caller may not know of: no difference."""
+    return ProblemError(HTTPStatus.NOT_FOUND, "not-found", f"there is no such {what}")
+
+
+def invalid(detail: str) -> ProblemError:
+    """Return the error for a request that is not valid."""
+    return ProblemError(HTTPStatus.BAD_REQUEST, "invalid-request", detail)

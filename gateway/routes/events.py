@@ -1,15 +1,13 @@
 """`/v1/events` and `/v1/refusals`: what arrived."""
 
-from http import HTTPStatus
-
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from gateway import render
 from gateway.context import Context
 from gateway.endpoint import OPERATORS, READERS, Endpoint
-from gateway.problems import ProblemError
-from gateway.routes.query import invalid, limit, page, parameters
+from gateway.problems import invalid, not_found
+from gateway.routes.query import limit, page, parameters, whole
 from reconciler.domain.event import Event
 from reconciler.domain.token import Role, Token
 from reconciler.storage.contract import EventQuery, RefusalQuery
@@ -56,7 +54,7 @@ async def event_conflicts(request: Request, context: Context, caller: Token) -> 
     """List the requests that came with the event's key and other content."""
     event = await _event(request, context, caller)
     items = await context.store.events.conflicts(event.event_id)
-    return JSONResponse({"items": [render.conflict(item) for item in items], "next": None})
+    return whole(render.conflict(item) for item in items)
 
 
 async def list_refusals(request: Request, context: Context, caller: Token) -> Response:
@@ -77,7 +75,7 @@ async def list_refusals(request: Request, context: Context, caller: Token) -> Re
 async def _event(request: Request, context: Context, caller: Token) -> Event:
     event = await context.store.events.get(request.path_params["event_id"])
     if event is None or not caller.scope.covers(event.scope):
-        raise ProblemError(HTTPStatus.NOT_FOUND, "not-found", "there is no such event")
+        raise not_found("event")
     return event
 
 

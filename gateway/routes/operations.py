@@ -11,8 +11,8 @@ from starlette.responses import JSONResponse, Response
 from gateway import render
 from gateway.context import Context, KnownProfile
 from gateway.endpoint import OPERATORS, READERS, Endpoint
-from gateway.problems import ProblemError, not_found
-from gateway.routes.query import invalid, json_object, limit, page, parameters, text
+from gateway.problems import invalid, not_found
+from gateway.routes.query import json_object, limit, page, parameters, text, whole
 from reconciler.domain.operation import Operation, State, Transition
 from reconciler.domain.token import Role, Token
 from reconciler.storage.contract import AlreadyRegistered, OperationQuery
@@ -26,7 +26,7 @@ async def register_operation(request: Request, context: Context, caller: Token) 
     name = text(fields, "profile", required=True) or ""
     profile = context.profiles.get(name)
     if profile is None or not caller.scope.covers(profile.scope):
-        return not_found(f"profile; configured is what stands under [profiles] ({name[:64]!a})")
+        raise not_found(f"profile; configured is what stands under [profiles] ({name[:64]!a})")
     operation = _new_operation(context, caller, name, profile, fields)
     line = Transition(
         at=operation.created_at,
@@ -106,20 +106,20 @@ async def operation_history(request: Request, context: Context, caller: Token) -
     """List the lines of history, oldest first."""
     operation = await _operation(request, context, caller)
     items = await context.store.operations.history(operation.operation_id)
-    return JSONResponse({"items": [render.transition(item) for item in items], "next": None})
+    return whole(render.transition(item) for item in items)
 
 
 async def operation_observations(request: Request, context: Context, caller: Token) -> Response:
     """List the status reads, oldest first."""
     operation = await _operation(request, context, caller)
     items = await context.store.operations.observations(operation.operation_id)
-    return JSONResponse({"items": [render.read(item) for item in items], "next": None})
+    return whole(render.read(item) for item in items)
 
 
 async def _operation(request: Request, context: Context, caller: Token) -> Operation:
     operation = await context.store.operations.get(request.path_params["operation_id"])
     if operation is None or not caller.scope.covers(operation.scope):
-        raise ProblemError(HTTPStatus.NOT_FOUND, "not-found", "there is no such operation")
+        raise not_found("operation")
     return operation
 
 

@@ -1,14 +1,16 @@
-"""Reading the parameters of a request; what is wrong becomes a problem document that names it."""
+"""Reading what a caller sent, and the pages that lists are answered with.
+
+What is wrong becomes a problem document that names it.
+"""
 
 import json
 from collections.abc import Iterable
-from http import HTTPStatus
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
-from gateway.problems import ProblemError
+from gateway.problems import invalid
 from reconciler.config import suggest
 
 LIMIT_MAX = 200
@@ -42,6 +44,11 @@ def page(items: list[dict[str, Any]], cursor: str, wanted: int) -> JSONResponse:
     """Return a page of a list; `next` is the value of `before` for the following page."""
     following = str(items[-1][cursor]) if len(items) == wanted else None
     return JSONResponse({"items": items, "next": following})
+
+
+def whole(items: Iterable[dict[str, Any]]) -> JSONResponse:
+    """Return a list that always fits one page, in the form of a page."""
+    return JSONResponse({"items": list(items), "next": None})
 
 
 async def json_object(request: Request, known: Iterable[str]) -> dict[str, Any]:
@@ -81,8 +88,3 @@ def text(found: dict[str, Any], name: str, *, required: bool = False) -> str | N
     if not isinstance(value, str) or not 0 < len(value) <= 512 or not value.isprintable():  # noqa: PLR2004
         raise invalid(f"{name} is text of 1 to 512 printable characters")
     return value
-
-
-def invalid(detail: str) -> ProblemError:
-    """Return the error for a request that is not valid."""
-    return ProblemError(HTTPStatus.BAD_REQUEST, "invalid-request", detail)

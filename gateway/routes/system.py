@@ -9,8 +9,8 @@ from starlette.routing import Route
 from gateway import render
 from gateway.context import Context
 from gateway.endpoint import OPERATORS, READERS, Endpoint
-from gateway.problems import not_found, problem
-from gateway.routes.query import parameters
+from gateway.problems import ProblemError, not_found
+from gateway.routes.query import parameters, whole
 from reconciler.config import ConfigError
 from reconciler.domain.token import Token
 
@@ -19,14 +19,14 @@ async def list_sources(request: Request, context: Context, caller: Token) -> Res
     """List the configured sources."""
     parameters(request)
     items = [item for item in context.sources.all() if caller.scope.covers(item.scope)]
-    return JSONResponse({"items": [render.source(item) for item in items], "next": None})
+    return whole(render.source(item) for item in items)
 
 
 async def show_source(request: Request, context: Context, caller: Token) -> Response:
     """Show one source."""
     source = context.sources.named(request.path_params["name"])
     if source is None or not caller.scope.covers(source.scope):
-        return not_found("source")
+        raise not_found("source")
     return JSONResponse(render.source(source))
 
 
@@ -36,7 +36,7 @@ async def reload(_request: Request, context: Context, _caller: Token) -> Respons
         await context.reload()
     except ConfigError as error:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
-        return problem(status, "invalid-configuration", str(error))
+        raise ProblemError(status, "invalid-configuration", str(error)) from None
     return JSONResponse({"sources": len(context.sources.all())})
 
 

@@ -11,8 +11,8 @@ from gateway import render
 from gateway.auth import TOKEN_BYTES, new_token, token_text
 from gateway.context import Context
 from gateway.endpoint import ADMINS, Endpoint
-from gateway.problems import not_found, problem
-from gateway.routes.query import invalid, json_object, parameters, text
+from gateway.problems import ProblemError, invalid, not_found
+from gateway.routes.query import json_object, parameters, text, whole
 from reconciler.domain.event import ANY, Scope
 from reconciler.domain.token import Role, Token
 
@@ -26,7 +26,7 @@ async def create_token(request: Request, context: Context, caller: Token) -> Res
     scope = _scope(fields)
     if not caller.scope.covers(scope):
         detail = f"your token is for {caller.scope.project}/{caller.scope.mode}"
-        return problem(HTTPStatus.FORBIDDEN, "forbidden", detail)
+        raise ProblemError(HTTPStatus.FORBIDDEN, "forbidden", detail)
     now = context.clock()
     secret = token_text(context.random(TOKEN_BYTES))
     token = new_token(
@@ -83,7 +83,7 @@ async def list_tokens(request: Request, context: Context, caller: Token) -> Resp
     """List tokens, newest first."""
     parameters(request)
     items = [item for item in await context.store.tokens.page() if caller.scope.covers(item.scope)]
-    return JSONResponse({"items": [render.token(item) for item in items], "next": None})
+    return whole(render.token(item) for item in items)
 
 
 async def revoke_token(request: Request, context: Context, caller: Token) -> Response:
@@ -91,9 +91,11 @@ async def revoke_token(request: Request, context: Context, caller: Token) -> Res
     token_id = request.path_params["token_id"]
     known = {item.token_id: item for item in await context.store.tokens.page()}
     if token_id not in known or not caller.scope.covers(known[token_id].scope):
-        return not_found("token")
+        raise not_found("token")
     revoked = await context.store.tokens.revoke(token_id, caller.token_id, context.clock())
-    return not_found("token") if revoked is None else JSONResponse(render.token(revoked))
+    if revoked is None:
+        raise not_found("token")
+    return JSONResponse(render.token(revoked))
 
 
 ENDPOINTS = (
