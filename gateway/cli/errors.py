@@ -54,8 +54,8 @@ class CommandError(click.ClickException):
 #: Errors of other layers that an operator can mend: where they are declared, and how they end.
 _FOREIGN = (
     ("reconciler.config", "ConfigError", Exit.CONFIGURATION),
-    ("verifiers.table", "PresetError", Exit.CONFIGURATION),
-    ("reconciler.providers.errors", "ProfileError", Exit.CONFIGURATION),
+    ("verifiers.preset", "PresetError", Exit.CONFIGURATION),
+    ("reconciler.providers.table", "ProfileError", Exit.CONFIGURATION),
     ("gateway.http.server", "ListenError", Exit.CONFIGURATION),
     ("reconciler.storage.errors", "LedgerError", Exit.CONFIGURATION),
     ("reconciler.storage.errors", "StorageUnavailableError", Exit.UNREACHABLE),
