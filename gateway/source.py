@@ -44,8 +44,7 @@ class Sources:
     """The table of sources by path; replaced whole, so that a request sees one configuration."""
 
     def __init__(self, sources: Mapping[str, Source]) -> None:
-        self._by_name = dict(sources)
-        self._by_path = _by_path(sources)
+        self.replace(sources)
 
     def at(self, raw_path: bytes) -> Source | None:
         """Return the source whose endpoint is exactly this path, byte for byte."""
@@ -53,19 +52,15 @@ class Sources:
 
     def named(self, name: str) -> Source | None:
         """Return the source of a name."""
-        return self._by_name.get(name)
+        return next((source for source in self._by_path.values() if source.name == name), None)
 
     def all(self) -> list[Source]:
         """Return all sources by name."""
-        return [self._by_name[name] for name in sorted(self._by_name)]
+        return sorted(self._by_path.values(), key=lambda source: source.name)
 
     def replace(self, sources: Mapping[str, Source]) -> None:
         """Use these sources from the next request on."""
-        self._by_name, self._by_path = dict(sources), _by_path(sources)
-
-
-def _by_path(sources: Mapping[str, Source]) -> dict[bytes, Source]:
-    return {f"/in/{name}".encode(): source for name, source in sources.items()}
+        self._by_path = {f"/in/{name}".encode(): source for name, source in sources.items()}
 
 
 def build_sources(config: Config) -> dict[str, Source]:

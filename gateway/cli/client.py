@@ -6,6 +6,7 @@ It follows no redirects, knows no proxies and keeps no connection.
 
 import http.client
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -14,7 +15,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from gateway.cli.errors import CommandError, Exit
 
 _ANSWER_BYTES_MAX = 64 << 20
-_CODES = {
+_CODES: Mapping[int, Exit] = {
     HTTPStatus.UNAUTHORIZED: Exit.AUTH,
     HTTPStatus.FORBIDDEN: Exit.AUTH,
     HTTPStatus.NOT_FOUND: Exit.NOT_FOUND,
@@ -149,14 +150,9 @@ def problem(answer: Answer, *, has_token: bool) -> CommandError:
         told = []
     texts = [text for text in told if isinstance(text, str) and text]
     line = texts[0] if texts else f"the server answered {answer.status}"
-    code = _CODES.get(HTTPStatus(answer.status)) if _known(answer.status) else None
-    if code is None:
-        code = Exit.UNREACHABLE if answer.status >= _SERVER_ERROR else Exit.USAGE
+    otherwise = Exit.UNREACHABLE if answer.status >= _SERVER_ERROR else Exit.USAGE
+    code = _CODES.get(answer.status, otherwise)
     return CommandError(line, code, _next_step(answer, has_token=has_token))
-
-
-def _known(status: int) -> bool:
-    return status in {int(known) for known in HTTPStatus}
 
 
 def _next_step(answer: Answer, *, has_token: bool) -> str | None:

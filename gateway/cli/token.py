@@ -5,8 +5,8 @@ import click
 from gateway.cli.client import segment
 from gateway.cli.invocation import Invocation, server_options
 from gateway.cli.output import inert, print_json, print_page, say
+from reconciler.domain.token import Role
 
-ROLES = ("viewer", "operator", "auditor", "admin", "client", "consumer")
 _TOKENS = {
     "TOKEN": "token_id",
     "ROLE": "role",
@@ -25,7 +25,7 @@ def token() -> None:
 
 
 @token.command("create")
-@click.option("--role", type=click.Choice(ROLES), required=True)
+@click.option("--role", type=click.Choice([role.value for role in Role]), required=True)
 @click.option("--project", default="default", show_default=True, help="* is every project.")
 @click.option("--mode", type=click.Choice(("live", "test", "*")), default="live", show_default=True)
 @click.option("--label", help="Whose it is, for people.")

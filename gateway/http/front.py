@@ -10,7 +10,7 @@ from gateway.http.refusal import Refusal
 
 
 class Front(ServerState):
-    """The state of one listener. `refusals` counts by slug and is read by the metrics."""
+    """The state of one listener; `refusals` counts what was refused, by slug."""
 
     def __init__(self, limits: HttpLimits) -> None:
         super().__init__()

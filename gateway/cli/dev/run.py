@@ -18,7 +18,7 @@ from gateway.cli.dev.stage import Script, Stage, Voice, act, api_secret
 from gateway.cli.dev.summary import Summary, summarize
 from gateway.cli.dev.watch import Watch
 from gateway.cli.errors import CommandError, Exit
-from gateway.cli.runtime import Running, run
+from gateway.cli.runtime import Running, now_ms, run
 from gateway.config import Config
 from gateway.demo.app import build_app
 from gateway.demo.provider import DemoProvider
@@ -42,7 +42,7 @@ async def play(config: Config, demo: socket.socket, script: Script, voice: Voice
     _stop_on_signals(stop)
     async with _started(config, stop) as running:
         provider = _provider(config, script)
-        stage = Stage(config, script, provider, running, Watch(running.store, _now), [], stop)
+        stage = Stage(config, script, provider, running, Watch(running.store, now_ms), [], stop)
         await stage.watch.skip()
         with told_addresses(config):
             voice.started(config)
@@ -105,13 +105,9 @@ def _provider(config: Config, script: Script) -> DemoProvider:
     return DemoProvider(
         secret=resolve_secret(key.secret, config.folder).encode(),
         post=post,
-        clock=_now,
+        clock=now_ms,
         random=script.random,
     )
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
 
 
 async def _demo(provider: DemoProvider, config: Config, sock: socket.socket) -> None:
