@@ -55,7 +55,11 @@ def parse(url: str, password: str | None = None) -> Address:
     try:
         parts = urlsplit(url)
         port = parts.port or _PORT
-        query = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True)) if parts.query else {}
+        query = (
+            dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True))
+            if parts.query
+            else {}
+        )
     except ValueError as error:
         raise LedgerError(f"storage.url cannot be read: {error}") from None
     if parts.scheme not in _SCHEMES:

@@ -31,7 +31,7 @@ class Events:
     async def get(self, event_id: str) -> Event | None:
         """See the contract."""
         found = await self._reads.run(_GET, event_id.encode())
-        return None if found is None else _event(found)
+        return None if found is None else event_of(found)
 
     async def body(self, event_id: str) -> bytes | None:
         """See the contract."""
@@ -85,7 +85,7 @@ class Events:
         while True:
             found = await self._reads.run(_PAGE, key, kind, before, _LOOK)
             for each in found:
-                yield _event(each)
+                yield event_of(each)
             if len(found) < _LOOK:
                 return
             before = found[-1][0]
@@ -133,7 +133,7 @@ def _is_wanted(kept: Refusal, query: RefusalQuery) -> bool:
 
 
 def event_row(event: NewEvent) -> bytes:
-    """Return what of an event no script reads; `_event` is its inverse.
+    """Return what of an event no script reads; `event_of` is its inverse.
 
     A key that says the provider's id once more is left out.
     """
@@ -146,6 +146,12 @@ def event_row(event: NewEvent) -> bytes:
     )
 
 
+def remember_until_at(stored: Reply) -> int:
+    """Return until when an event's key must be remembered, of a script's answer."""
+    until_at: int = json.loads(stored[1][-1])[-1]
+    return until_at
+
+
 def _key_of(provider_event_id: str | None) -> str:
     return f"id:{provider_event_id}"
 
@@ -155,7 +161,7 @@ def evidence(event: NewEvent) -> bytes:
     return _EVIDENCE.pack(event) + b"\n" + event.body
 
 
-def _event(stored: Reply) -> Event:
+def event_of(stored: Reply) -> Event:
     """Return the event of a script's answer (`event_of` in the prelude)."""
     seq, fields, attached_to, seen_again = stored
     _, event_id, _, digest, _, operation_id, _, received_at, _, headers, _, row = fields

@@ -23,6 +23,8 @@ from reconciler.storage.redis.faults import unavailable
 
 #: Between two looks at the server's settings.
 CHECK_EVERY_S = 5.0
+#: A write that is done also when memory is full: trimming passes the gate, too.
+_MARK = b"#!lua flags=allow-oom\nreturn redis.call('INCR', KEYS[1])"
 #: Between two nudges, and how long one waits. It must not wait for the replica: an answer of the
 #: replica's may be held back (RFC 896) until the server sends it something more.
 NUDGE_EVERY_S = 0.003
@@ -36,7 +38,7 @@ class Gate:
         self._replicas = address.replicas
         self._timeout_ms = address.ack_timeout_ms
         self._closing: tuple[Command, ...] = (
-            (b"INCR", address.base + b":mark"),
+            (b"EVAL", _MARK, 1, address.base + b":mark"),
             (b"WAITAOF", 1, address.replicas, address.ack_timeout_ms),
         )
         self._nudge = Nudge(address)

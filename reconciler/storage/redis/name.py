@@ -2,7 +2,7 @@
 
 import hashlib
 
-from reconciler.domain.event import NewEvent, Scope
+from reconciler.domain.event import Event, NewEvent, Scope
 from reconciler.domain.operation import Operation
 from reconciler.storage.redis.row import array, text
 
@@ -10,23 +10,23 @@ from reconciler.storage.redis.row import array, text
 _DIGEST_BYTES = 16
 
 
-def of_key(event: NewEvent) -> bytes:
+def of_key(event: NewEvent | Event) -> bytes:
     """Return what names an event's key: short, for there is one an event, kept for long."""
     key = array(event.scope.project, event.scope.mode, event.source, event.key)
     return hashlib.sha256(key).digest()[:_DIGEST_BYTES]
 
 
-def by_job(named: NewEvent | Operation) -> bytes:
+def by_job(named: NewEvent | Event | Operation) -> bytes:
     """Return what names an operation by the provider's job id; empty without one."""
     return _name(named, "job", named.remote_job_id)
 
 
-def by_reference(named: NewEvent | Operation) -> bytes:
+def by_reference(named: NewEvent | Event | Operation) -> bytes:
     """Return what names an operation by our reference; empty without one."""
     return _name(named, "reference", named.client_reference)
 
 
-def _name(named: NewEvent | Operation, kind: str, name: str | None) -> bytes:
+def _name(named: NewEvent | Event | Operation, kind: str, name: str | None) -> bytes:
     if named.profile is None or name is None:
         return b""
     return array(named.scope.project, named.scope.mode, named.profile, kind, name)

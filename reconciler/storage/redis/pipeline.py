@@ -97,7 +97,7 @@ class Pipeline:
                     _fail(batch, error)
         finally:
             # Nobody waits for ever, not even if the loop itself is ended.
-            _fail([*batch, *self._pending], "the process is stopping")
+            _fail([*batch, *self._pending], "nobody carries the step out any more")
             self._pending.clear()
             self._draining = None
 

@@ -6,6 +6,7 @@ from reconciler.storage.redis import refusal
 from reconciler.storage.redis.faults import unavailable
 from reconciler.storage.redis.gate import Gate
 from reconciler.storage.redis.pipeline import Pipeline
+from reconciler.storage.redis.retention import Retention
 from reconciler.storage.redis.row import number
 from reconciler.storage.redis.script import load
 
@@ -20,6 +21,7 @@ class Upkeep:
 
     def __init__(self, reads: Pipeline, writes: Pipeline, gate: Gate) -> None:
         self._reads, self._writes, self._gate = reads, writes, gate
+        self._retention = Retention(reads, writes)
 
     async def probe(self, now: int) -> None:
         """See the contract; it also fails where a person should mend the server."""
@@ -43,6 +45,14 @@ class Upkeep:
         """See the contract."""
         went: int = await self._writes.run(_TRIM, keep, TRIM_MAX)
         return went
+
+    async def trim_events(self, before_at: int, now: int) -> int:
+        """Delete old events that nothing needs any more, some at a time; return how many went.
+
+        They were received before `before_at`, their keys need no longer be remembered, and the
+        operations that they belong to have ended.
+        """
+        return await self._retention.trim_events(before_at, now)
 
 
 def _entry(count: RefusalCount) -> bytes:

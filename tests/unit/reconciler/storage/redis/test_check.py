@@ -8,7 +8,7 @@ from reconciler.storage.errors import LedgerError, StorageUnavailableError
 from reconciler.storage.redis import check, gate
 from reconciler.storage.redis.store import open_store
 from tests.support import valkey
-from tests.support.builders import NOW, new_event
+from tests.support.builders import NOW, new_event, refusal
 from tests.unit.reconciler.storage.redis.conftest import Open
 
 pytestmark = pytest.mark.anyio
@@ -131,9 +131,10 @@ async def test_memory_near_its_limit(open_ledger: Open, server: valkey.Server) -
 
 
 async def test_memory_at_its_limit(open_ledger: Open, server: valkey.Server) -> None:
-    """At the limit an event is refused whole, nothing is evicted, and room lets all go on."""
+    """At the limit an event is refused whole, nothing is evicted, trimming works, and room lets all go on."""
     store = open_ledger()
     await store.inbox.record(new_event(1), "cfl", NOW)
+    await store.inbox.refuse([refusal()], NOW)
     server.ask("CONFIG", "SET", "maxmemory", 1)
 
     with pytest.raises(StorageUnavailableError, match="OOM"):
@@ -141,6 +142,7 @@ async def test_memory_at_its_limit(open_ledger: Open, server: valkey.Server) -> 
 
     assert await store.events.get(new_event(2).event_id) is None
     assert await store.events.body(new_event(1).event_id) == new_event(1).body
+    assert await store.upkeep.trim_refusals(0, NOW) == 1
     server.ask("CONFIG", "SET", "maxmemory", 0)
     await store.inbox.record(new_event(2), "cfl", NOW)
     assert await store.journal.size() == 2

@@ -1,0 +1,27 @@
+#!lua flags=allow-oom
+-- Delete events, with all that leads to them; also when there is no memory left.
+-- ARGV: for each: number, event id, key, name by job, name by reference, operation, 3 lists
+--       (each empty without one)
+-- Answer: how many went
+expect(#ARGV % 9 == 0, 'arguments')
+local went = 0
+for i = 1, #ARGV, 9 do
+  local seq, entry = ARGV[i], '0-' .. ARGV[i]
+  went = went + redis.call('XDEL', at('event'), entry)
+  redis.call('XDEL', at('body'), entry)
+  for list = i + 6, i + 8 do
+    if ARGV[list] ~= '' then redis.call('XDEL', at('event', ARGV[list]), entry) end
+  end
+  -- The key may belong to a later event already.
+  if redis.call('HGET', at('key'), ARGV[i + 2]) == seq then redis.call('HDEL', at('key'), ARGV[i + 2]) end
+  if redis.call('HGET', at('id'), ARGV[i + 1]) == seq then redis.call('HDEL', at('id'), ARGV[i + 1]) end
+  redis.call('HDEL', at('seen'), seq)
+  redis.call('HDEL', at('owner'), seq)
+  redis.call('DEL', at('conflict', seq))
+  redis.call('ZREM', at('parked'), seq)
+  for name = i + 3, i + 4 do
+    if ARGV[name] ~= '' then redis.call('LREM', at('parked', ARGV[name]), 1, seq) end
+  end
+  if ARGV[i + 5] ~= '' then redis.call('ZREM', at('operation', ARGV[i + 5], 'events'), seq) end
+end
+return went
