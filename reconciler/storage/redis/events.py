@@ -30,12 +30,12 @@ class Events:
 
     async def get(self, event_id: str) -> Event | None:
         """See the contract."""
-        found = await self._reads.run(_GET, event_id.encode())
+        found = await self._reads.run(_GET, name.of_event(event_id))
         return None if found is None else event_of(found)
 
     async def body(self, event_id: str) -> bytes | None:
         """See the contract."""
-        body: bytes | None = await self._reads.run(_BODY, event_id.encode())
+        body: bytes | None = await self._reads.run(_BODY, name.of_event(event_id))
         return body
 
     async def page(self, query: EventQuery) -> list[Event]:
@@ -51,7 +51,7 @@ class Events:
 
     async def conflicts(self, event_id: str) -> list[ConflictEvidence]:
         """See the contract."""
-        flat = await self._reads.run(_CONFLICTS, event_id.encode())
+        flat = await self._reads.run(_CONFLICTS, name.of_event(event_id))
         found = []
         for conflict_id, stored in zip(flat[::2], flat[1::2], strict=True):
             order, at, row, body = stored.split(b"\n", 3)
@@ -132,16 +132,23 @@ def _is_wanted(kept: Refusal, query: RefusalQuery) -> bool:
 # ---------------------------------------------------------------- rows
 
 
-def event_row(event: NewEvent) -> bytes:
-    """Return what of an event no script reads; `event_of` is its inverse.
+def event_kind(event: NewEvent) -> bytes:
+    """Return what an event has in common with many others: a ledger keeps it once."""
+    return array(
+        *(event.scope.project, event.scope.mode, event.source, event.event_type),
+        *(event.key_id, " ".join(event.flags), event.profile),
+    )
 
-    A key that says the provider's id once more is left out.
+
+def event_row(event: NewEvent) -> bytes:
+    """Return what else of an event no script reads; `event_of` is the inverse of both.
+
+    What goes without saying is left out: a key that is the provider's id, the source's own URL.
     """
     key = None if event.key == _key_of(event.provider_event_id) else event.key
+    url = None if event.url == _url_of(event.source) else event.url
     return array(
-        *(event.scope.project, event.scope.mode, event.source, key),
-        *(event.provider_event_id, event.event_type, event.key_id, event.signed_at),
-        *(" ".join(event.flags), event.url, len(event.body), event.profile),
+        *(key, event.provider_event_id, event.signed_at, url, len(event.body)),
         *(event.remote_job_id, event.client_reference, event.remember_until_at),
     )
 
@@ -156,6 +163,10 @@ def _key_of(provider_event_id: str | None) -> str:
     return f"id:{provider_event_id}"
 
 
+def _url_of(source: str) -> str:
+    return f"/in/{source}"
+
+
 def evidence(event: NewEvent) -> bytes:
     """Return what is kept of a request that conflicts with an event."""
     return _EVIDENCE.pack(event) + b"\n" + event.body
@@ -163,12 +174,12 @@ def evidence(event: NewEvent) -> bytes:
 
 def event_of(stored: Reply) -> Event:
     """Return the event of a script's answer (`event_of` in the prelude)."""
-    seq, fields, attached_to, seen_again = stored
-    _, event_id, _, digest, _, operation_id, _, received_at, _, headers, _, row = fields
-    project, mode, source, key, provider_event_id, event_type, key_id, signed_at, *rest = (
+    seq, fields, attached_to, seen_again, kind = stored
+    _, event_id, _, digest, _, operation_id, _, received_at, _, _, _, headers, _, row = fields
+    project, mode, source, event_type, key_id, flags, profile = json.loads(kind)
+    key, provider_event_id, signed_at, url, body_bytes, remote_job_id, client_reference, _ = (
         json.loads(row)
     )
-    flags, url, body_bytes, profile, remote_job_id, client_reference, _ = rest
     return Event(
         seq=int(seq),
         event_id=as_text(event_id),
@@ -181,7 +192,7 @@ def event_of(stored: Reply) -> Event:
         signed_at=signed_at,
         received_at=int(received_at),
         flags=tuple(flags.split()),
-        url=url,
+        url=_url_of(source) if url is None else url,
         headers=as_text(headers),
         body_bytes=body_bytes,
         content_digest=digest,

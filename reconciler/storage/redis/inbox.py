@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from reconciler.domain.event import NewEvent, Refusal
 from reconciler.storage.contract import Conflict, Duplicate, Recorded
 from reconciler.storage.redis import name, refusal
-from reconciler.storage.redis.events import event_row, evidence
+from reconciler.storage.redis.events import event_kind, event_row, evidence
 from reconciler.storage.redis.pipeline import Pipeline
 from reconciler.storage.redis.row import as_text, text
 from reconciler.storage.redis.script import load
@@ -24,10 +24,11 @@ class Inbox:
     ) -> Recorded | Duplicate | Conflict:
         """See the contract. Evidence of a conflict is made when there is one, in a second trip."""
         arguments = (now, *_arguments(event), conflict_id.encode())
-        answer = await self._writes.run(_RECORD, *arguments, b"", b"")
+        last = (event_kind(event), name.of_event(event.event_id))
+        answer = await self._writes.run(_RECORD, *arguments, b"", b"", *last)
         if answer[0] == b"other":
             told = (evidence(event), event.conflict_entry(conflict_id))
-            answer = await self._writes.run(_RECORD, *arguments, *told)
+            answer = await self._writes.run(_RECORD, *arguments, *told, *last)
         match answer:
             case [b"recorded", owner]:
                 return Recorded(event.event_id, None if owner is None else as_text(owner))

@@ -6,7 +6,7 @@ from reconciler.domain.event import Event, NewEvent, Scope
 from reconciler.domain.operation import Operation
 from reconciler.storage.redis.row import array, text
 
-#: Bytes of a digest that names an event's key. Nobody finds two keys with one name.
+#: Bytes of a digest that stands for a text. Nobody finds two texts with one digest.
 _DIGEST_BYTES = 16
 
 
@@ -14,6 +14,11 @@ def of_key(event: NewEvent | Event) -> bytes:
     """Return what names an event's key: short, for there is one an event, kept for long."""
     key = array(event.scope.project, event.scope.mode, event.source, event.key)
     return hashlib.sha256(key).digest()[:_DIGEST_BYTES]
+
+
+def of_event(event_id: str) -> bytes:
+    """Return what an event's number is found by."""
+    return hashlib.sha256(text(event_id)).digest()[:_DIGEST_BYTES]
 
 
 def by_job(named: NewEvent | Event | Operation) -> bytes:

@@ -56,7 +56,7 @@ def _leads(events: list[Event]) -> list[bytes | int]:
     """Return, for each event, everything that leads to it."""
     leads: list[bytes | int] = []
     for event in events:
-        leads += [event.seq, event.event_id.encode(), name.of_key(event)]
+        leads += [event.seq, name.of_event(event.event_id), name.of_key(event)]
         leads += [name.by_job(event), name.by_reference(event), text(event.operation_id)]
         leads += [name.of_scope(event.scope), name.of_source(event.source)]
         leads += [name.of_type(event.event_type)]

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Delete events, with all that leads to them; also when there is no memory left.
--- ARGV: for each: number, event id, key, name by job, name by reference, operation, 3 lists
+-- ARGV: for each: number, name of the event id, key, name by job, name by reference, operation, 3 lists
 --       (each empty without one)
 -- Answer: how many went
 expect(#ARGV % 9 == 0, 'arguments')

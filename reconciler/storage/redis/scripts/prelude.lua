@@ -74,9 +74,11 @@ local function holds(operation, lease, fence)
   return held[1] == lease and held[2] == fence
 end
 
--- One event: its number, its fields, what was attached to it, how often it came again.
+-- One event: its number, its fields, what it was attached to, how often it came again, its kind.
 local function event_of(seq)
   local found = redis.call('XRANGE', at('event'), '0-' .. seq, '0-' .. seq)[1]
   if not found then return false end
-  return {seq, found[2], redis.call('HGET', at('owner'), seq), redis.call('HGET', at('seen'), seq)}
+  local fields = found[2]
+  return {seq, fields, redis.call('HGET', at('owner'), seq), redis.call('HGET', at('seen'), seq),
+          redis.call('HGET', at('kinds'), fields[10])}
 end
