@@ -19,14 +19,7 @@ MODULE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 
 #: "path" or "path::function": (lines, reason).
-LONGER: dict[str, tuple[int, str]] = {
-    "tests/properties/test_storage_model.py": (500, "one model of a ledger, for every engine"),
-    "tests/conformance/storage/test_work.py": (480, "one role's contract, for every engine"),
-    "tests/unit/reconciler/domain/test_decide.py": (500, "all evidence, over one pure function"),
-    "tests/unit/reconciler/providers/test_client.py": (580, "all that a wire can do to one client"),
-    "tests/unit/reconciler/storage/sqlite/test_writer.py": (450, "all faults of one writer"),
-    "tests/unit/reconciler/test_worker.py": (540, "all that can befall one loop"),
-}
+LONGER: dict[str, tuple[int, str]] = {}
 
 #: What a module is called when nobody knows what it is for.
 NAMELESS = re.compile(

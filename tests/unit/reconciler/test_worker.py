@@ -1,11 +1,6 @@
 """The worker on a real ledger: who commits, who does not, and what becomes of faults."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -13,138 +8,15 @@ from structlog.testing import capture_logs
 from reconciler import worker as worker_module
 from reconciler.domain.decide import Decision
 from reconciler.domain.lease import Claimed
-from reconciler.domain.operation import Effect, Operation, State, fold
+from reconciler.domain.operation import Effect, State, fold
 from reconciler.effects.means import Means
 from reconciler.effects.read_status import read_status
-from reconciler.providers.answer import Answer
-from reconciler.providers.request import Outbound
-from reconciler.storage.contract import Store, Work
-from reconciler.storage.errors import StorageUnavailableError
-from reconciler.storage.sqlite.store import open_store
-from reconciler.worker import EFFECTS, EffectRun, Worker
-from tests.support.builders import NOW, amended, first_line, new_event, operation
-from tests.support.scripted import (
-    Clock,
-    Reply,
-    ScriptedClient,
-    about,
-    asked_for,
-    eventually,
-    means,
-    says,
-)
+from reconciler.worker import EFFECTS, EffectRun
+from tests.support.builders import amended
+from tests.support.rig import FAR, Faulty, Gate, Rig
+from tests.support.scripted import ScriptedClient, about, eventually, says
 
 pytestmark = pytest.mark.anyio
-
-FAR = 10_000_000
-
-
-@dataclass
-class Rig:
-    """A ledger, a clock, and as many workers as a test starts."""
-
-    store: Store
-    clock: Clock
-
-    async def register(self, number: int = 1, **fields: Any) -> Operation:
-        """Register an operation that is due now."""
-        fields = {"result_deadline_at": self.clock() + FAR, **fields}
-        value = operation(number, **fields)
-        await self.store.operations.register(value, first_line(value), self.clock())
-        return value
-
-    def worker(
-        self, client: ScriptedClient, name: str = "worker:1", *profiles: str, **fields: Any
-    ) -> Worker:
-        """Return a worker."""
-        given = {
-            "work": self.store.work,
-            "concurrency": 4,
-            "lease_ttl_ms": 30_000,
-            "idle_s": 0.02,
-            "lease_now": self.clock,
-        }
-        return Worker(means=means(client, self.clock, name, *profiles), **{**given, **fields})
-
-    @contextlib.asynccontextmanager
-    async def working(self, *workers: Worker) -> AsyncIterator[None]:
-        """Run workers beside the body, then stop them."""
-        tasks = [asyncio.create_task(item.run()) for item in workers]
-        try:
-            yield
-            assert not any(task.done() for task in tasks), "a worker's loop ended by itself"
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def state(self, number: int = 1) -> State:
-        """Return an operation's state."""
-        return (await self.get(number)).state
-
-    async def get(self, number: int = 1) -> Operation:
-        """Return an operation."""
-        found = await self.store.operations.get(f"op_{number:026}")
-        assert found is not None
-        return found
-
-    async def reads(self, number: int = 1) -> int:
-        """Return how many observations an operation has."""
-        return len(await self.store.operations.observations(f"op_{number:026}"))
-
-    async def until(self, state: State, *numbers: int) -> None:
-        """Wait until operations are in a state."""
-
-        async def there() -> bool:
-            return all([await self.state(n) is state for n in numbers or (1,)])
-
-        await eventually(there)
-
-    async def hint(self, number: int = 1) -> None:
-        """Record an event about `job_1`."""
-        await self.store.inbox.record(new_event(number), f"cfl_{number}", self.clock())
-
-
-@pytest.fixture
-async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
-    """Give an empty ledger."""
-    store = open_store(tmp_path / "ledger.db", now=lambda: NOW)
-    yield Rig(store, Clock())
-    await store.close()
-
-
-class Gate:
-    """A reply that waits until the test opens it."""
-
-    def __init__(self, reply: Reply | None = None) -> None:
-        self.opened, self.reached = asyncio.Event(), asyncio.Event()
-        self._reply = reply or (lambda request: about(request, "succeeded"))
-
-    async def __call__(self, request: Outbound) -> Answer:
-        """Wait, then answer."""
-        self.reached.set()
-        await self.opened.wait()
-        answer = self._reply(request)
-        assert isinstance(answer, Answer)
-        return answer
-
-
-class Faulty:
-    """The real work role, except that a method fails before or after it is carried out."""
-
-    def __init__(self, work: Work, method: str, times: int, *, after: bool = False) -> None:
-        self._work, self._method, self.left, self._after = work, method, times, after
-
-    def __getattr__(self, name: str) -> Any:
-        real = getattr(self._work, name)
-
-        async def fail(*args: Any) -> Any:
-            self.left -= 1
-            if self._after:
-                await real(*args)
-            raise StorageUnavailableError("the test says so")
-
-        return fail if name == self._method and self.left > 0 else real
 
 
 # ---------------------------------------------------------------- the ordinary way
@@ -409,109 +281,3 @@ async def test_a_profile_that_is_gone_is_said_and_waited_for(rig: Rig) -> None:
         await asyncio.sleep(0.1)
     (read,) = await rig.store.operations.observations("op_" + "1".zfill(26))
     assert (read.observation.detail, client.requests) == ("profile_not_configured", [])
-
-
-# ---------------------------------------------------------------- concurrency and shutdown
-
-
-async def test_no_more_than_the_concurrency_runs_at_once(rig: Rig) -> None:
-    """Twelve due reads with room for three: never four calls, and all get their turn."""
-
-    async def slow(request: Outbound) -> Answer:
-        await asyncio.sleep(0.02)
-        return about(request, "succeeded")
-
-    client = ScriptedClient(slow)
-    for number in range(1, 13):
-        await rig.register(number)
-    async with rig.working(rig.worker(client, concurrency=3)):
-        await rig.until(State.SUCCEEDED, *range(1, 13))
-    assert (client.most_under_way, len(client.requests)) == (3, 12)
-
-
-async def test_one_slow_provider_takes_no_more_than_its_slots(rig: Rig) -> None:
-    """Calls that hang hold their own slots; work behind them goes on in the others."""
-    gate = Gate()
-
-    async def reply(request: Outbound) -> Answer:
-        return (
-            await gate(request)
-            if asked_for(request) in {"job_1", "job_2"}
-            else about(request, "succeeded")
-        )
-
-    for number in range(1, 9):
-        await rig.register(number)
-    async with rig.working(rig.worker(ScriptedClient(reply), concurrency=3)):
-        await rig.until(State.SUCCEEDED, *range(3, 9))
-        gate.opened.set()
-        await rig.until(State.SUCCEEDED, 1, 2)
-
-
-async def test_a_busy_worker_does_not_look_stuck(rig: Rig) -> None:
-    """With every slot taken by a slow call the loop still says that it lives."""
-    gate = Gate()
-    await rig.register()
-    worker = rig.worker(ScriptedClient(gate), concurrency=1)
-    async with rig.working(worker):
-        await gate.reached.wait()
-        rig.clock.ahead_ms += 5_000
-        now = rig.clock()
-        await eventually(lambda: worker.last_tick_at >= now)
-        gate.opened.set()
-
-
-async def test_stopping_finishes_what_runs(rig: Rig) -> None:
-    """A worker that is told to stop commits what it has begun, and begins nothing."""
-    gate = Gate()
-    await rig.register(1)
-    await rig.register(2, next_at=NOW)
-    client = ScriptedClient(gate)
-    task = asyncio.create_task(rig.worker(client, concurrency=1).run())
-    await gate.reached.wait()
-    task.cancel()
-    await asyncio.sleep(0.05)
-    assert not task.done()
-    gate.opened.set()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert len(client.requests) == 1
-    assert sorted([await rig.state(1), await rig.state(2)]) == [
-        State.ACCEPTED,
-        State.RESULT_COLLECTING,
-    ]
-
-
-async def test_stopping_waits_no_longer_than_a_lease(rig: Rig) -> None:
-    """A call that never ends does not keep the process: its lease hands the work on."""
-    gate = Gate()
-    await rig.register()
-    task = asyncio.create_task(rig.worker(ScriptedClient(gate), lease_ttl_ms=100).run())
-    await gate.reached.wait()
-    task.cancel()
-    async with asyncio.timeout(2):
-        with pytest.raises(asyncio.CancelledError):
-            await task
-    gate.opened.set()
-    await asyncio.sleep(0.05)
-
-
-async def test_stopping_in_the_middle_of_a_claim_leaves_no_lease_behind(rig: Rig) -> None:
-    """What the interrupted claim took is done, not left until its lease is over."""
-    claims = asyncio.Event()
-
-    class Slow(Faulty):
-        async def claim(self, *args: Any) -> Any:
-            found = await self._work.claim(*args)
-            claims.set()
-            await asyncio.sleep(0.05)
-            return found
-
-    client = ScriptedClient(lambda request: about(request, "running"))
-    await rig.register()
-    task = asyncio.create_task(rig.worker(client, work=Slow(rig.store.work, "", 0)).run())
-    await claims.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert (await rig.state(), await rig.reads()) == (State.OBSERVING, 1)

@@ -4,65 +4,37 @@ import asyncio
 import gzip
 import logging
 import socket
-import ssl
 import struct
 from collections.abc import Sequence
-from pathlib import Path
 
-import httpx
 import pytest
 
-from reconciler.providers.answer import Answer
 from reconciler.providers.client import Limits, ProviderClient
-from reconciler.providers.egress import Allowed, Policy, Resolver
+from reconciler.providers.egress import Policy
 from reconciler.providers.errors import (
     EgressDeniedError,
     ProviderError,
     ProviderUnavailableError,
 )
 from reconciler.providers.request import Outbound
-from tests.support.certificates import server_context
-from tests.support.loopback import Loopback, Script, answering, serving, trickling
+from tests.support.calls import (
+    LIMITS,
+    OK,
+    PUBLIC,
+    SECRET,
+    Dialled,
+    Recorder,
+    call,
+    failing,
+    policy_for,
+    resolver_of,
+)
+from tests.support.loopback import Script, answering, serving, trickling
 
 pytestmark = pytest.mark.anyio
 
+
 _BOMB = gzip.compress(bytes(64 << 20))
-LIMITS = Limits(total_s=0.5, connect_s=0.3, body_bytes_max=64 * 1024)
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-PUBLIC = "93.184.216.34"
-SECRET = "Bearer hunter2-hunter2"
-
-
-def policy_for(*ports: int, scheme: str = "http") -> Policy:
-    """Allow loopback at these ports."""
-    return Policy(allowed=tuple(Allowed.parse(f"{scheme}://127.0.0.0/8:{port}") for port in ports))
-
-
-def resolver_of(*answers: str) -> Resolver:
-    """Make a resolver that always gives these answers."""
-
-    async def resolve(_host: str, _port: int) -> Sequence[str]:
-        return answers
-
-    return resolve
-
-
-async def call(script: Script, limits: Limits = LIMITS, path: str = "/jobs/1") -> Answer:
-    """Serve `script` on loopback and send it one authorised GET."""
-    async with serving(script) as server:
-        client = ProviderClient(policy_for(server.port), limits=limits)
-        try:
-            headers = (("Authorization", SECRET),)
-            return await client.send(Outbound("GET", server.url + path, headers))
-        finally:
-            await client.aclose()
-
-
-async def failing(script: Script) -> tuple[str, bool]:
-    """Call a script that yields no answer; return slug and ambiguity."""
-    with pytest.raises(ProviderUnavailableError) as caught:
-        await call(script)
-    return caught.value.slug, caught.value.ambiguous
 
 
 # ---------------------------------------------------------------- the good case
@@ -275,121 +247,6 @@ async def test_cancellation_is_not_swallowed() -> None:
         await asyncio.wait_for(call(hang, Limits(total_s=30)), 0.2)
 
 
-# ---------------------------------------------------------------- where it may go
-
-
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_redirects_are_not_followed(status: int) -> None:
-    """SC-67: a redirect, be it to metadata or elsewhere, is an answer and no second request."""
-    async with serving(answering(OK)) as other:
-        for location in ("http://169.254.169.254/latest/meta-data", other.url, "/loop"):
-            raw = (
-                f"HTTP/1.1 {status} X\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n".encode()
-            )
-            async with serving(answering(raw)) as server:
-                client = ProviderClient(policy_for(server.port, other.port), limits=LIMITS)
-                answer = await client.send(
-                    Outbound("GET", server.url, (("Authorization", SECRET),))
-                )
-                await client.aclose()
-            assert (status, 1) == (answer.status, len(server.heads))
-
-    assert other.connections == 0
-
-
-class Recorder(httpx.AsyncBaseTransport):
-    """A dialler that dials nothing and remembers what it was told to dial."""
-
-    def __init__(self, dialled: list[httpx.Request]) -> None:
-        self._dialled = dialled
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Answer every request with an empty object."""
-        self._dialled.append(request)
-        return httpx.Response(200, headers={"Content-Length": "2"}, stream=httpx.ByteStream(b"{}"))
-
-
-async def test_the_checked_address_is_the_dialled_one() -> None:
-    """SC-68: the name is looked up once a call, and that answer is dialled, whatever DNS says next."""
-    answers = iter([[PUBLIC], ["127.0.0.1"]])
-    asked: list[str] = []
-
-    async def rebinding(host: str, _port: int) -> Sequence[str]:
-        asked.append(host)
-        return next(answers)
-
-    dialled: list[httpx.Request] = []
-    client = ProviderClient(
-        Policy(), resolver=rebinding, transport_factory=lambda: Recorder(dialled), limits=LIMITS
-    )
-    first = await client.send(Outbound("GET", "https://example.com/a"))
-    with pytest.raises(EgressDeniedError) as caught:
-        await client.send(Outbound("GET", "https://example.com/b"))
-
-    assert [(r.url.host, r.headers["host"], r.extensions["sni_hostname"]) for r in dialled] == [
-        (PUBLIC, "example.com", "example.com")
-    ]
-    assert (first.address, caught.value.slug, asked) == (PUBLIC, "address", ["example.com"] * 2)
-
-
-async def test_nothing_is_dialled_for_a_denied_url() -> None:
-    """SC-66: a URL or address that is denied reaches no dialler."""
-    dialled: list[httpx.Request] = []
-    client = ProviderClient(
-        Policy(),
-        resolver=resolver_of(PUBLIC, "10.0.0.1"),
-        transport_factory=lambda: Recorder(dialled),
-    )
-    for url in (
-        "https://127.0.0.1/",
-        "http://example.com/",
-        "https://example.com/",
-        "https://a@b.cc/",
-    ):
-        with pytest.raises(EgressDeniedError):
-            await client.send(Outbound("GET", url))
-
-    assert dialled == []
-
-
-async def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Proxy variables and netrc have no say about where a request goes."""
-    async with serving(answering(OK)) as proxy, serving(answering(OK)) as server:
-        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-            monkeypatch.setenv(name, proxy.url)
-        client = ProviderClient(policy_for(server.port), limits=LIMITS)
-        await client.send(Outbound("GET", server.url))
-        await client.aclose()
-
-    assert (proxy.connections, server.connections) == (0, 1)
-
-
-async def test_next_address_is_tried_when_nothing_was_sent() -> None:
-    """When connecting to one allowed address fails, the next one of the same answer is dialled."""
-    async with serving(answering(OK)) as server:
-        client = ProviderClient(
-            policy_for(server.port), resolver=resolver_of("127.0.0.9", "127.0.0.1"), limits=LIMITS
-        )
-        answer = await client.send(Outbound("GET", f"http://a.example:{server.port}/"))
-        await client.aclose()
-
-    assert (answer.address, len(server.heads)) == ("127.0.0.1", 1)
-
-
-async def test_nothing_is_sent_twice_when_it_may_have_arrived() -> None:
-    """An ambiguous failure is final for the call: no other address gets the same request."""
-    closing = answering(b"", close=True)
-    async with serving(closing) as one, serving(closing, host="127.0.0.2", port=one.port) as two:
-        client = ProviderClient(
-            policy_for(one.port), resolver=resolver_of("127.0.0.1", "127.0.0.2"), limits=LIMITS
-        )
-        with pytest.raises(ProviderUnavailableError):
-            await client.send(Outbound("POST", f"http://a.example:{one.port}/", body=b"x"))
-        await client.aclose()
-
-    assert (len(one.heads), two.connections) == (1, 0)
-
-
 # ---------------------------------------------------------------- secrets and headers
 
 
@@ -410,7 +267,7 @@ async def test_nothing_is_sent_twice_when_it_may_have_arrived() -> None:
 )
 async def test_headers_that_may_not_be_sent(name: str, value: str) -> None:
     """SC-74: a header that would break out of its line or frame is refused without being quoted."""
-    dialled: list[httpx.Request] = []
+    dialled = Dialled()
     client = ProviderClient(
         Policy(), resolver=resolver_of(PUBLIC), transport_factory=lambda: Recorder(dialled)
     )
@@ -434,121 +291,3 @@ async def test_credentials_are_in_no_message(caplog: pytest.LogCaptureFixture) -
     texts += [record.getMessage() for record in caplog.records]
 
     assert not any("hunter2" in text for text in texts)
-
-
-# ---------------------------------------------------------------- TLS
-
-
-async def over_tls(server: Loopback, trusted: Path, host: str) -> Answer:
-    """Call a TLS server on loopback under the name `host`, trusting one certificate."""
-    client = ProviderClient(
-        policy_for(server.port, scheme="https"),
-        resolver=resolver_of("127.0.0.1"),
-        ssl_context=ssl.create_default_context(cafile=trusted),
-        limits=Limits(total_s=2),
-    )
-    try:
-        return await client.send(Outbound("GET", f"https://{host}:{server.port}/"))
-    finally:
-        await client.aclose()
-
-
-async def test_tls_is_checked_against_the_host_name(tmp_path: Path) -> None:
-    """The certificate must be for the URL's host, although an address is dialled."""
-    context, trusted = server_context(tmp_path, ["provider.example"])
-    seen: list[str | None] = []
-    context.sni_callback = lambda _socket, name, _context: seen.append(name)
-    async with serving(answering(OK), context) as server:
-        answer = await over_tls(server, trusted, "provider.example")
-        with pytest.raises(ProviderUnavailableError) as wrong_host:
-            await over_tls(server, trusted, "other.example")
-        with pytest.raises(ProviderUnavailableError) as by_address:
-            await over_tls(server, trusted, "127.0.0.1")
-
-    assert (answer.status, answer.address) == (200, "127.0.0.1")
-    for caught in (wrong_host, by_address):
-        assert (caught.value.slug, caught.value.ambiguous) == ("tls_failed", False)
-    assert seen == ["provider.example", "other.example", None]
-
-
-async def test_tls_connections_belong_to_one_name(tmp_path: Path) -> None:
-    """A connection made for one name is never used for another name at the same address."""
-    context, trusted = server_context(tmp_path, ["provider.example"])
-    async with serving(answering(OK), context) as server:
-        client = ProviderClient(
-            policy_for(server.port, scheme="https"),
-            resolver=resolver_of("127.0.0.1"),
-            ssl_context=ssl.create_default_context(cafile=trusted),
-        )
-        await client.send(Outbound("GET", f"https://provider.example:{server.port}/"))
-        with pytest.raises(ProviderUnavailableError) as caught:
-            await client.send(Outbound("GET", f"https://other.example:{server.port}/"))
-        await client.aclose()
-
-    assert (caught.value.slug, len(server.heads)) == ("tls_failed", 1)
-
-
-async def test_tls_certificates_for_an_address(tmp_path: Path) -> None:
-    """A URL with an address needs a certificate for that address."""
-    context, trusted = server_context(tmp_path, ["127.0.0.1"])
-    async with serving(answering(OK), context) as server:
-        assert (await over_tls(server, trusted, "127.0.0.1")).status == 200
-
-
-@pytest.mark.parametrize("expired", [True, False])
-async def test_untrusted_tls(tmp_path: Path, *, expired: bool) -> None:
-    """An expired certificate, and one that nobody vouches for, end in a failure before any request."""
-    context, own = server_context(tmp_path, ["provider.example"], expired=expired)
-    _, other = server_context(tmp_path, ["unrelated.example"])
-    async with serving(answering(OK), context) as server:
-        with pytest.raises(ProviderUnavailableError) as caught:
-            await over_tls(server, own if expired else other, "provider.example")
-
-    assert (caught.value.slug, caught.value.ambiguous, server.heads) == ("tls_failed", False, [])
-
-
-async def test_default_trust_is_the_public_roots(tmp_path: Path) -> None:
-    """Without a context of its own the client verifies, and trusts no self-signed certificate."""
-    context, _ = server_context(tmp_path, ["provider.example"])
-    async with serving(answering(OK), context) as server:
-        client = ProviderClient(
-            policy_for(server.port, scheme="https"), resolver=resolver_of("127.0.0.1")
-        )
-        with pytest.raises(ProviderUnavailableError) as caught:
-            await client.send(Outbound("GET", f"https://provider.example:{server.port}/"))
-        await client.aclose()
-
-    assert caught.value.slug == "tls_failed"
-
-
-async def test_plaintext_where_tls_belongs(tmp_path: Path) -> None:
-    """A server that speaks plain HTTP at a TLS port gets no request."""
-    _, trusted = server_context(tmp_path, ["provider.example"])
-
-    async def shout(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(OK)
-        writer.close()
-
-    listener = await asyncio.start_server(shout, "127.0.0.1", 0)
-    server = Loopback(port=listener.sockets[0].getsockname()[1])
-    with pytest.raises(ProviderUnavailableError) as caught:
-        await over_tls(server, trusted, "provider.example")
-    listener.close()
-
-    assert (caught.value.slug, caught.value.ambiguous) == ("tls_failed", False)
-
-
-async def test_plaintext_after_tls(tmp_path: Path) -> None:
-    """A server that falls out of TLS after the request leaves doubt, and no answer."""
-    context, trusted = server_context(tmp_path, ["provider.example"])
-
-    async def fall_out(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        sock: socket.socket = writer.get_extra_info("socket")
-        with socket.fromfd(sock.fileno(), sock.family, sock.type) as plain:
-            plain.sendall(OK)
-
-    async with serving(fall_out, context) as server:
-        with pytest.raises(ProviderUnavailableError) as caught:
-            await over_tls(server, trusted, "provider.example")
-
-    assert caught.value.ambiguous is True
