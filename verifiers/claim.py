@@ -139,12 +139,15 @@ def trusted(reading: Reading, published: Published) -> bool:
 
 def signatures_of(parts: Entries, preset: Preset, keys: KeyRing) -> Entries:
     """Return the first signatures of a version that a key answers; unreadable ones drop out."""
-    sizes_of = keys.sizes
-    named = [part for part in parts if part[0] in sizes_of][:SIGNATURES_MAX]
-    signatures = []
-    for version, text in named:
-        raw = decode(preset.encoding, text)
-        sizes = sizes_of[version]
+    sizes_of, encoding = keys.sizes, preset.encoding
+    signatures: Entries = []
+    looked_at = 0
+    for version, text in parts:
+        sizes = sizes_of.get(version)
+        if sizes is None or looked_at == SIGNATURES_MAX:
+            continue
+        looked_at += 1
+        raw = decode(encoding, text)
         if raw and (not sizes or len(raw) in sizes):
             signatures.append((version, raw))
     return signatures
@@ -185,7 +188,7 @@ def _doubtful_id(preset: Preset, found: list[bytes | None], repeated: set[int]) 
     """Return why a header id will not do; it must be cut in one way where it is signed."""
     if ID in repeated:
         return Reason.ID_REPEATED
-    if "id" not in preset.signed.words:
+    if not preset.id_in_content:
         return None
     text = found[ID]
     if text is None:

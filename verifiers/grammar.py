@@ -119,6 +119,7 @@ class _Parser:
             body_signed=body,
             timestamp_signed=stamped,
             id_signed=named,
+            id_in_content="id" in templates[0].words,
             checks=(),
             slots=self._slots,
             single=tuple(self._single),

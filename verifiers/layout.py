@@ -31,6 +31,9 @@ class Kind(StrEnum):
     JSON_BASE64 = "json-base64"  # base64 of {"kid":…,"signature":…}; labels are the members
 
 
+_LABELLED = (Kind.PAIRS, Kind.LIST)
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """A layout with its signs.
@@ -49,27 +52,27 @@ class Layout:
 
     def entries(self, value: bytes) -> Entries:
         """Return the (label, text) entries of `value`; the label of a bare one is empty."""
-        prefix = self.prefix
-        if len(value) > VALUE_BYTES_MAX or not value.startswith(prefix):
+        if len(value) > VALUE_BYTES_MAX:
             return []
-        if prefix:
-            value = value[len(prefix) :]
+        if self.prefix:
+            if not value.startswith(self.prefix):
+                return []
+            value = value[len(self.prefix) :]
         kind = self.kind
         if kind is Kind.BARE:
             return [(b"", value)]
         if kind is Kind.JSON_BASE64:
             return _members(value)
-        pieces = value.split(self.separator)
-        if self.spaces:
-            pieces = [piece.strip(b" ") for piece in pieces]
-        if kind is Kind.PLAIN_LIST:
-            return [(b"", piece) for piece in pieces]
-        if kind is Kind.POSITIONAL:
-            return [(self.first if i == 0 else b"", piece) for i, piece in enumerate(pieces)]
         # White space after the last entry would be a second spelling of the same value.
         if kind is Kind.LIST and value[-1:].isspace():
             return []
-        return _cut(pieces, self.equals)
+        pieces = value.split(self.separator)
+        if self.spaces:
+            pieces = [piece.strip(b" ") for piece in pieces]
+        if kind in _LABELLED:
+            return _cut(pieces, self.equals)
+        first = self.first if kind is Kind.POSITIONAL else b""
+        return [(b"" if at else first, piece) for at, piece in enumerate(pieces)]
 
     def compose(self, pairs: Entries) -> bytes:
         """Return the value that `entries` would cut into `pairs`; a bare one takes the first."""

@@ -152,6 +152,7 @@ class Preset:
     body_signed: bool
     timestamp_signed: bool
     id_signed: bool
+    id_in_content: bool
     slots: Mapping[bytes, int] = field(repr=False)
     single: tuple[int, ...] = field(repr=False)
     derived: tuple[tuple[int, Field], ...] = field(repr=False)

@@ -33,7 +33,11 @@ def verify(request: RawRequest, preset: Preset, keys: KeyRing, now: int) -> Veri
     key = _match(claim, preset, keys, now)
     if isinstance(key, Reason):
         return Rejected(key)
-    reason = _doubt(claim, reading, preset, key, now)
+    reason = None
+    if preset.matches or claim.after is not None:
+        reason = _disagreement(claim, reading, preset, key, now)
+    if reason is None and preset.timestamp is not None and claim.at is not None:
+        reason = preset.timestamp.judge(claim.at, now)
     if reason is not None:
         return Rejected(reason)
     return Verified(key.id, preset, reading, claim)
@@ -61,6 +65,9 @@ def _match(claim: Claim, preset: Preset, keys: KeyRing, now: int) -> Key | Reaso
 
 def _candidates(claim: Claim, preset: Preset) -> list[tuple[bytes, Entries]]:
     """Return the contents that may have been signed, each with all signatures."""
+    if len(preset.contents) == 1:
+        content = preset.contents[0].render(claim.found)
+        return [] if content is None else [(content, claim.signatures)]
     contents = [content.render(claim.found) for content in preset.contents]
     return [(content, claim.signatures) for content in contents if content is not None]
 
@@ -79,8 +86,9 @@ def _made(
             raw for label, raw in signatures
             if label == version and (not sizes or len(raw) == sizes)
         ]  # fmt: skip
-        if bool(own and key.prepared.matches(content, own)) is not claim.every:
-            return not claim.every
+        right = bool(own) and key.prepared.matches(content, own)
+        if right is not claim.every:  # one that is right is enough, or one that is wrong too many
+            return right
     return claim.every and bool(candidates)
 
 
@@ -103,20 +111,14 @@ def _has(claim: Claim, key: Key) -> bool:
     return key.needs is not None and key.needs[1] in (claim.found[key.needs[0]] or b"")
 
 
-def _doubt(claim: Claim, reading: Reading, preset: Preset, key: Key, now: int) -> Reason | None:
-    """Return why a request with a right signature is refused all the same."""
-    if preset.matches:
-        fill_from_key(claim, preset, key)
-        if not all(_agrees(match, claim, reading) for match in preset.matches):
-            return Reason.CONTENT_MISMATCH
-    if claim.after is not None:
-        if preset.of_key:
-            fill_from_key(claim, preset, key)
-        reason = claim.after(key, now)
-        if reason is not None:
-            return reason
-    rule = preset.timestamp
-    return None if rule is None or claim.at is None else rule.judge(claim.at, now)
+def _disagreement(
+    claim: Claim, reading: Reading, preset: Preset, key: Key, now: int
+) -> Reason | None:
+    """Return why what is signed is of another request than this, or None."""
+    fill_from_key(claim, preset, key)
+    if not all(_agrees(match, claim, reading) for match in preset.matches):
+        return Reason.CONTENT_MISMATCH
+    return None if claim.after is None else claim.after(key, now)
 
 
 def _agrees(match: Match, claim: Claim, reading: Reading) -> bool:

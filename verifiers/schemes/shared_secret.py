@@ -28,7 +28,11 @@ class Hmac:
 
     def matches(self, content: bytes, signatures: Sequence[bytes]) -> bool:
         """Whether any of `signatures` is the MAC of `content`."""
-        expected = self.sign(content)
+        mac = self._start.copy()
+        mac.update(content)
+        expected = mac.digest()
+        if len(signatures) == 1:
+            return equal(expected, signatures[0])
         return any([equal(expected, given) for given in signatures])  # noqa: C419  # all, always
 
 
