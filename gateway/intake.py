@@ -18,7 +18,7 @@ from gateway.refusals import RefusalLog
 from gateway.source import Source, Sources
 from reconciler import logs
 from reconciler.domain.event import ANY, NewEvent, Refusal, Scope
-from reconciler.domain.ids import IdMaker
+from reconciler.domain.ids import IdMaker, is_name
 from reconciler.storage.contract import Conflict, Inbox
 from reconciler.storage.errors import StorageUnavailableError
 from verifiers.locate import Locator
@@ -31,7 +31,6 @@ from verifiers.verify import verify
 _CREDENTIALS = frozenset((b"authorization", b"proxy-authorization", b"cookie"))
 #: Encodings of the wire that a signature may cover as they are; anything else is 415.
 _ENCODINGS = frozenset((b"identity", b"gzip", b"deflate", b"br", b"zstd"))
-
 
 #: Where refusals belong that reached no source; only who may see every project sees them.
 _NOBODYS = Scope(ANY, ANY)
@@ -53,8 +52,6 @@ _ANSWERS: Mapping[Reason | Unread, answers.Answer] = {
     Unread.UNSUPPORTED: answers.UNSUPPORTED,
     Unread.TOO_LARGE: answers.TOO_LARGE,
 }
-
-_REFERENCE_MAX = 512
 
 _log = logs.get("intake")
 
@@ -173,13 +170,12 @@ def _conflict_id(event: NewEvent) -> str:
 
 
 def _read(place: Locator | None, request: RawRequest, verdict: Verified) -> str | None:
-    """Return how the event names its job: printable text of at most 512 characters, or nothing.
+    """Return how the event names its job, or nothing.
 
     No operation has another kind of name, so what this leaves out could not be found anyway.
     """
     found = None if place is None else place.read(request, verdict.document)
-    usable = found and len(found) <= _REFERENCE_MAX and found.isprintable()
-    return found if usable else None
+    return found if found is not None and is_name(found) else None
 
 
 def _supported(headers: list[tuple[bytes, bytes]]) -> bool:

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse
 
 from gateway.problems import invalid
 from reconciler.config import suggest
+from reconciler.domain.ids import is_name
 
 LIMIT_MAX = 200
 BODY_BYTES_MAX = 64 * 1024
@@ -83,8 +84,6 @@ def text(found: dict[str, Any], name: str, *, required: bool = False) -> str | N
     value = found.get(name)
     if value is None and not required:
         return None
-    # Not printable are control characters, and the lone surrogates that come in through JSON
-    # escapes: no store or header takes them.
-    if not isinstance(value, str) or not 0 < len(value) <= 512 or not value.isprintable():  # noqa: PLR2004
+    if not isinstance(value, str) or not is_name(value):
         raise invalid(f"{name} is text of 1 to 512 printable characters")
     return value

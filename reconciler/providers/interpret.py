@@ -10,6 +10,7 @@ import hashlib
 from dataclasses import replace
 from typing import Any
 
+from reconciler.domain.ids import is_name
 from reconciler.domain.observation import Meaning, Observation
 from reconciler.domain.retry import retry_after_ms
 from reconciler.providers.answer import Answer
@@ -18,7 +19,6 @@ from reconciler.providers.errors import EgressDeniedError, ProviderError
 from reconciler.providers.job_api import Pointer, Profile
 
 REMOTE_STATE_CHARACTERS_MAX = 200
-ID_CHARACTERS_MAX = 512
 
 _THROTTLING = frozenset({429, 503})
 _REDIRECTS = range(300, 400)
@@ -135,9 +135,7 @@ def _identifier(document: Any, pointer: Pointer | None) -> str | None:
     if value is None:
         return None
     text = str(value) if type(value) is int else value
-    if not isinstance(text, str) or not text.isprintable():
-        raise UnreadableError("bad_job_id")
-    if not 0 < len(text) <= ID_CHARACTERS_MAX:
+    if not isinstance(text, str) or not is_name(text):
         raise UnreadableError("bad_job_id")
     return text
 

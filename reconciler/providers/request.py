@@ -8,10 +8,10 @@ show them. No I/O; whether the URL may be called is the guard's to say.
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+from reconciler.domain.ids import NAME_CHARACTERS_MAX
 from reconciler.providers.errors import EgressDeniedError
 from reconciler.providers.job_api import Profile
 
-ID_CHARACTERS_MAX = 512
 #: Headers that frame or route a request: set by the client alone, in lower case.
 RESERVED_HEADERS = frozenset(
     {
@@ -55,7 +55,7 @@ def encoded_id(identifier: str) -> str:
     """Percent-encode an id for any place of a URL; `EgressDeniedError` if none is safe."""
     # "." and ".." are unreserved, and "%2e" means the same to a server: no encoding makes them an
     # id.
-    if not 0 < len(identifier) <= ID_CHARACTERS_MAX or identifier in {".", ".."}:
+    if not 0 < len(identifier) <= NAME_CHARACTERS_MAX or identifier in {".", ".."}:
         raise EgressDeniedError("bad_id", "an id has 1 to 512 characters and is no . or ..")
     try:
         return quote(identifier, safe="")

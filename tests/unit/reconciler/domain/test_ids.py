@@ -1,9 +1,10 @@
-"""Names for the things we make."""
+"""Names: of the things we make, and those from outside."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.domain.ids import RANDOM_BYTES, make_id
+from reconciler.domain.ids import NAME_CHARACTERS_MAX, RANDOM_BYTES, is_name, make_id
 
 _RANDOM = st.binary(min_size=RANDOM_BYTES, max_size=RANDOM_BYTES)
 _INSTANTS = st.integers(0, 2**48 - 1)
@@ -34,3 +35,23 @@ def test_never_looks_like_another_letter() -> None:
     names = {make_id("x", value << 20, bytes([value] * 10))[2:] for value in range(256)}
 
     assert not set("ilou") & set("".join(names))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("j", True),
+        ("job 1/\N{SNOWMAN}", True),
+        ("x" * NAME_CHARACTERS_MAX, True),
+        ("x" * (NAME_CHARACTERS_MAX + 1), False),
+        ("", False),
+        ("a\nb", False),
+        ("a\x00", False),
+        ("\x1b[2J", False),
+        ("\N{RIGHT-TO-LEFT OVERRIDE}x", False),
+        ("\ud800", False),
+    ],
+)
+def test_names_from_outside(text: str, expected: bool) -> None:
+    """A name is short and printable, so that no store, header, log or terminal minds it."""
+    assert expected == is_name(text)
