@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from gateway.cli.client import segment
-from gateway.cli.invocation import Invocation, server_options
+from gateway.cli.invocation import Invocation, page_options, server_options
 from gateway.cli.output import inert, print_facts, print_json, print_page, print_table, say
 from gateway.cli.shown import checks_of, headers_of
 
@@ -41,8 +41,7 @@ def events() -> None:
 @click.option("--type", "event_type", help="Only this type.")
 @click.option("--operation", help="Only events of this operation.")
 @click.option("--parked", is_flag=True, help="Only events whose operation is not known yet.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
-@click.option("--before", metavar="CURSOR", help="Go on where the last page ended.")
+@page_options
 @server_options
 @click.pass_obj
 def list_events(
@@ -71,8 +70,7 @@ def list_events(
 @events.command("refused")
 @click.option("--source", help="Only this source.")
 @click.option("--reason", help="Only this reason, e.g. signature_mismatch.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
-@click.option("--before", metavar="CURSOR", help="Go on where the last page ended.")
+@page_options
 @server_options
 @click.pass_obj
 def refused(

@@ -153,6 +153,15 @@ def format_option(command: F) -> F:
     )(command)
 
 
+def page_options(command: F) -> F:
+    """Add `--limit` and `--before`, as parameters of the command."""
+    command = click.option("--before", metavar="CURSOR", help="Go on where the last page ended.")(
+        command
+    )
+    limits = click.IntRange(1, 10_000)
+    return click.option("--limit", type=limits, default=50, show_default=True)(command)
+
+
 def server_options(command: F) -> F:
     """Add `--url` and `--token`, and the two others."""
     command = click.option(

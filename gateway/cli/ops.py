@@ -6,7 +6,7 @@ import click
 
 from gateway.cli.client import segment
 from gateway.cli.errors import CommandError, Exit
-from gateway.cli.invocation import Invocation, server_options
+from gateway.cli.invocation import Invocation, page_options, server_options
 from gateway.cli.output import inert, print_json, print_page, say
 from gateway.cli.story import print_story
 
@@ -32,8 +32,7 @@ def ops() -> None:
 @click.option("--state", help="Only this state, e.g. observing.")
 @click.option("--job", help="The one with this job id.")
 @click.option("--reference", help="The one with this client reference.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
-@click.option("--before", metavar="CURSOR", help="Go on where the last page ended.")
+@page_options
 @server_options
 @click.pass_obj
 def list_operations(
