@@ -85,6 +85,11 @@ class Table:
             raise self.error(key, "must be a table or an array of tables")
         return [self._table(key, item) for item in values]
 
+    def free(self, key: str) -> Any:
+        """Return what stands at `key`, of whatever kind; the caller judges it."""
+        self._known.append(key)
+        return self._values[key]
+
     def items(self) -> list[tuple[str, str]]:
         """Return all pairs of a table whose keys are free and whose values are texts."""
         return [(key, self.text(key)) for key in self._values]
