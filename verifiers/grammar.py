@@ -22,6 +22,7 @@ from verifiers.grammar_parts import (
     read_secret,
 )
 from verifiers.grammar_sense import check_sense, what_is_signed
+from verifiers.handshake_rule import read_handshakes
 from verifiers.layout import Kind, Layout
 from verifiers.locate import Locator, Place, parse_locator
 from verifiers.preset import (
@@ -142,6 +143,7 @@ class _Parser:
             "retry_horizon_s": top.number("retry_horizon_s"),
             "decoded": top.word("signed_over", ("wire", "decoded"), "wire") == "decoded",
             "ack": read_ack(top),
+            "handshakes": read_handshakes(top),
         }
 
     def _signature(self, scheme: str) -> dict[str, Any]:
