@@ -13,6 +13,7 @@ from typing import Any
 
 from verifiers.content import Field, Template
 from verifiers.encoding import Encoding
+from verifiers.handshake_rule import Rule
 from verifiers.layout import Layout
 from verifiers.locate import Locator
 from verifiers.reason import Check
@@ -149,6 +150,7 @@ class Preset:
     ack: Ack
     checks: tuple[Check, ...]
     otherwise: "Preset | None"
+    handshakes: tuple[Rule, ...]
     body_signed: bool
     timestamp_signed: bool
     id_signed: bool
