@@ -55,9 +55,11 @@ RULES = (
     Rule(
         "reconciler.storage.redis", ("reconciler.domain", "reconciler.storage"), others=("hiredis",)
     ),
+    Rule("reconciler.providers", ("reconciler.domain", "reconciler.providers", "verifiers.table")),
+    # Joins a profile with the section that uses it.
     Rule(
-        "reconciler.providers",
-        ("reconciler.domain", "reconciler.config", "reconciler.providers", "verifiers.table"),
+        "reconciler.providers.provider",
+        ("reconciler.domain", "reconciler.config", "reconciler.providers"),
     ),
     # The only module of the server that makes HTTP calls.
     Rule(
@@ -77,6 +79,7 @@ RULES = (
     Rule("gateway.cli", ("gateway", *CORE), others=("click", "uvloop")),
     # The composition roots: here, and nowhere else, a ledger is opened and a worker started.
     Rule("gateway.cli.parts", ("gateway", "reconciler", "verifiers")),
+    Rule("gateway.cli.ledger", ("gateway", "reconciler")),
     Rule("gateway.cli.runtime", ("gateway", "reconciler", "verifiers")),
 )
 
@@ -163,6 +166,7 @@ def test_every_row_is_about_something() -> None:
         ("reconciler.storage.sqlite.work", "from reconciler.providers import client"),
         ("reconciler.storage.sqlite.work", "import hiredis"),
         ("reconciler.providers.request", "import httpx"),
+        ("reconciler.providers.profile", "from reconciler.config import resolve_secret"),
         ("reconciler.providers.profile", "from verifiers import verify"),
         ("reconciler.effects.collect", "from reconciler.storage.sqlite.store import open_store"),
         ("reconciler.worker", "import gateway.config"),
