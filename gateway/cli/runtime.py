@@ -26,7 +26,7 @@ from gateway.cli.parts import Parts
 from gateway.config import Config, split_listen
 from gateway.context import Context
 from gateway.http.limits import HttpLimits
-from gateway.http.server import Listener, bind, serve
+from gateway.http.server import App, Listener, bind, serve
 from gateway.intake import Intake
 from gateway.refusals import RefusalLog
 from reconciler import logs, upkeep
@@ -92,7 +92,7 @@ async def run(
         loops = _loops(config, store, worker, refusals)
         await stack.enter_async_context(_background(loops, stop))
         stack.enter_context(_reload_on_hangup(parts))
-        apps = {
+        apps: dict[str, App] = {
             "public": _intake(config, store, parts, refusals),
             "internal": internal_app(_context(config, store, parts, worker)),
         }
