@@ -48,6 +48,14 @@ async def test_announced_length_is_refused_unread() -> None:
     assert (BodyTooLarge(5), 1) == (outcome, len(left))
 
 
+async def test_announced_length_may_have_zeros_before_it() -> None:
+    """A length behind more digits than int() takes is read, so it never ends in a 500."""
+    receive, _ = script(part(b"hello", more=False))
+    scope = {"headers": [(b"content-length", b"0" * 5000 + b"5")]}
+
+    assert await read_body(scope, receive, 5) == b"hello"
+
+
 async def test_unannounced_length_is_refused_at_the_cap() -> None:
     """A chunked body is read to the cap and not beyond."""
     receive, left = script(*[part(b"xxx", more=True)] * 4)
