@@ -124,8 +124,9 @@ class Intake:
             key_id=verdict.key_id,
             signed_at=None if verdict.timestamp is None else verdict.timestamp * 1000,
             flags=_flags(verdict),
-            url=request.url,
-            headers=_header_lines(request.headers),
+            # The query may hold the secret, and whoever reads events must not learn it.
+            url=source.url if source.secret_query else request.url,
+            headers=_header_lines(request.headers, source),
             body=request.body,
             profile=source.profile,
             remote_job_id=_read(source.job_id, request, verdict),
@@ -152,7 +153,7 @@ class Intake:
                 method=scope["method"],
                 body_bytes=len(body),
                 body_digest=hashlib.sha256(body).digest(),
-                headers=_header_lines([(b":path", scope["raw_path"]), *scope["headers"]]),
+                headers=_header_lines([(b":path", scope["raw_path"]), *scope["headers"]], source),
             )
         )
         return _ANSWERS.get(reason, answers.REFUSED)
@@ -188,10 +189,9 @@ def _supported(headers: list[tuple[bytes, bytes]]) -> bool:
     return True
 
 
-def _header_lines(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    lines = [
-        name + b": " + (b"[redacted]" if name in _CREDENTIALS else value) for name, value in headers
-    ]
+def _header_lines(headers: Iterable[tuple[bytes, bytes]], source: Source | None) -> str:
+    secret = _CREDENTIALS if source is None else _CREDENTIALS | source.secret_headers
+    lines = [name + b": " + (b"[redacted]" if name in secret else value) for name, value in headers]
     return b"\n".join(lines).decode("latin-1")
 
 

@@ -38,6 +38,9 @@ class Source:
     body_bytes_max: int
     memory_ms: int
     acknowledgement: Answer
+    #: Headers whose value is the secret itself, and whether the query holds it: never stored.
+    secret_headers: frozenset[bytes]
+    secret_query: bool
 
 
 class Sources:
@@ -97,6 +100,8 @@ def _build(config: Config, name: str, section: SourceSection) -> Source:
             body_bytes_max=section.body_bytes_max or config.settings.limits.body_bytes_max,
             memory_ms=memory * 1000,
             acknowledgement=acknowledgement(preset.ack),
+            secret_headers=_secret_names(preset, Place.HEADER),
+            secret_query=bool(_secret_names(preset, Place.QUERY, Place.PARAM)),
         )
     except (PresetError, SecretError, ReplayMemoryError) as error:
         raise ConfigError(f"{where}: {error}") from None
@@ -108,6 +113,13 @@ def _preset(section: SourceSection, where: str) -> Preset:
     if section.preset is not None:
         return load_preset(section.preset)
     return parse_preset(section.scheme or {}, f"{where}.scheme")
+
+
+def _secret_names(preset: Preset, *places: Place) -> frozenset[bytes]:
+    """Return what holds the secret itself in these places; only tokens are sent as they are."""
+    if all(form.algorithm.family != "token" for form in preset.secrets):
+        return frozenset()
+    return frozenset(place.name for place in preset.signature if place.place in places)
 
 
 def _key(key: KeySection, folder: Path, where: str) -> tuple[str, str, int | None, int | None]:

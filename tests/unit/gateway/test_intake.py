@@ -111,6 +111,38 @@ async def test_credentials_are_not_kept(edge: Edge) -> None:
     assert event.headers.count("[redacted]") == refusal.headers.count("[redacted]") == 3
 
 
+TOKENS = """
+[sources.header]
+preset = "telegram"
+keys = [{ id = "k1", secret = "file:token" }]
+[sources.query]
+keys = [{ id = "k1", secret = "file:token" }]
+[sources.query.scheme]
+name = "query"
+signed = ""
+retry_horizon_s = 60
+signature = { from = "query:code", encoding = "text" }
+secret = { algorithm = "token", form = "utf8" }
+"""
+
+
+async def test_a_token_that_is_the_secret_is_not_kept(tmp_path: Path) -> None:
+    """A token sent as it is is stored in no event and no refusal (SC-19, F11)."""
+    (tmp_path / "token").write_text("hush-hush-hush-hush")
+    name, token = b"x-telegram-bot-api-secret-token", b"hush-hush-hush-hush"
+    async with opened(tmp_path, TOKENS) as edge:
+        told = [
+            await edge.post(b'{"update_id":1}', [(name, token)], path=b"/in/header"),
+            await edge.post(b"{}", [(name, token + b"x")], path=b"/in/header"),
+            await edge.post(b"{}", [], path=b"/in/query", query_string=b"code=" + token),
+        ]
+        kept = [item.headers for item in await refusals(edge)]
+        kept += [item.headers + item.url for item in await events(edge)]
+    assert [one.status for one in told] == [200, 401, 200]
+    assert len(kept) == 3
+    assert "hush" not in "".join(kept)
+
+
 async def test_nothing_is_answered_before_the_event_is_durable(edge: Edge) -> None:
     """There is no byte of an answer while the inbox has not said that the event is on disk (R4)."""
     held = Held(edge.inbox, asyncio.Event(), asyncio.Event(), asyncio.Event())
