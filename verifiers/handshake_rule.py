@@ -7,7 +7,7 @@ preset: an unknown key or word is a `PresetError`. `verifiers.handshake` answers
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from verifiers.encoding import Encoding
 from verifiers.locate import Locator, Place, parse_locator
@@ -36,7 +36,7 @@ Text = tuple[Piece, ...]
 
 
 class Condition(NamedTuple):
-    """What stands at a place: this text, something (`True`), nothing (`False`), or `[]` (`None`)."""
+    """At a place stands this text, something (`True`), nothing (`False`) or `[]` (`None`)."""
 
     place: Locator
     wanted: str | bool | None
@@ -56,7 +56,8 @@ class Rule:
     """One handshake.
 
     `when` tells it from every other request; `must` is what it then has to say (a literal or a
-    setting), or it is refused with the status `refused`. `signed` ones are answered only once
+    setting), or it is refused with the status `refused`. `bare_refusals` says that the provider
+    wants every refusal of this source without a body. `signed` ones are answered only once
     verification accepts them. `hands_over`: the challenge is the secret itself. `confirm` is where
     the address stands that a person has to visit; such a request is recorded as an event.
     """
@@ -71,6 +72,7 @@ class Rule:
     challenge: Locator | None
     proof: Proof | None
     status: int
+    bare_refusals: bool
     text: Text | None
     members: tuple[tuple[str, Text | int], ...]
     headers: tuple[tuple[str, Text], ...]
@@ -120,6 +122,7 @@ def _rule(table: Table) -> Rule:
         challenge=challenge,
         proof=_proof(table),
         status=_status(table, "status", 200),
+        bare_refusals=table.truth("bare_refusals", default=False),
         text=_text(table, "text", _ANSWER) if "text" in table else None,
         members=tuple(_members(table.table("json"))),
         headers=tuple(_headers(table.table("headers"))),
