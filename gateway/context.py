@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from gateway.config import Config
 from gateway.source import Sources
 from reconciler.domain.event import Scope
 from reconciler.domain.ids import IdMaker
@@ -23,7 +22,6 @@ class KnownProfile:
 class Context:
     """The outside of the handlers: the ledger's roles, the sources, clock and randomness."""
 
-    config: Config
     store: Store
     sources: Sources
     profiles: Mapping[str, KnownProfile]

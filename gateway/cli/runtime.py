@@ -94,7 +94,7 @@ async def run(
         stack.enter_context(_reload_on_hangup(parts))
         apps: dict[str, App] = {
             "public": _intake(config, store, parts, refusals),
-            "internal": internal_app(_context(config, store, parts, worker)),
+            "internal": internal_app(_context(store, parts, worker)),
         }
         limits = _http_limits(config, parts)
         listeners = [Listener(name, apps[name], sock, limits) for name, sock in sockets.items()]
@@ -173,7 +173,7 @@ def _worker(config: Config, store: Store, parts: Parts, client: ProviderClient) 
     )
 
 
-def _context(config: Config, store: Store, parts: Parts, worker: Worker | None) -> Context:
+def _context(store: Store, parts: Parts, worker: Worker | None) -> Context:
     async def unready() -> list[str]:
         reasons = []
         try:
@@ -186,7 +186,6 @@ def _context(config: Config, store: Store, parts: Parts, worker: Worker | None) 
         return reasons
 
     return Context(
-        config=config,
         store=store,
         sources=parts.sources,
         profiles=parts.profiles,

@@ -165,7 +165,6 @@ class Edge:
             return []
 
         return Context(
-            config=self.config,
             store=self.store,
             sources=self.sources,
             profiles={"acme": KnownProfile(Scope("shop", "live"), 60_000, by_reference=True)},
