@@ -64,3 +64,8 @@ class Token:
     def usable(self, now: int) -> bool:
         """Tell whether the token is neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+def revoked_entry(token_id: str, actor: str, now: int) -> bytes:
+    """Return the journal entry that is written when a token is revoked."""
+    return journal.encode("token.revoked", {"token_id": token_id, "actor": actor, "at": now})

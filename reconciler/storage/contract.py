@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from reconciler.domain import journal
 from reconciler.domain.decide import Decision, Read
 from reconciler.domain.event import ConflictEvidence, Event, NewEvent, Refusal, Scope
 from reconciler.domain.lease import Claimed, Lease
@@ -128,6 +129,21 @@ class RefusalCount:
     minute_at: int
     count: int
     digest: bytes
+
+    def entry(self) -> bytes:
+        """Return the journal entry that seals the count."""
+        return journal.encode(
+            "refusals.counted",
+            {
+                "project": self.scope.project,
+                "mode": self.scope.mode,
+                "source": self.source,
+                "reason": self.reason,
+                "minute_at": self.minute_at,
+                "count": self.count,
+                "digest": self.digest,
+            },
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from reconciler.domain import journal as entries
-from reconciler.domain.token import NewToken, Token
+from reconciler.domain.token import NewToken, Token, revoked_entry
 from reconciler.storage.sqlite import journal
 from reconciler.storage.sqlite.connection import Ledger
 from reconciler.storage.sqlite.table import Table, insert, names
@@ -26,7 +25,7 @@ def revoke(ledger: Ledger, token_id: str, actor: str, now: int) -> Token | None:
     """Revoke the token, once, with its journal entry."""
     ledger.run(_REVOKE, (now, token_id))
     if ledger.changes():
-        entry = entries.encode("token.revoked", {"token_id": token_id, "actor": actor, "at": now})
+        entry = revoked_entry(token_id, actor, now)
         journal.append(ledger, entry, now)
     row = ledger.one(f"{_SELECT} WHERE token_id = ?", (token_id,))
     return None if row is None else _TOKENS.value(row)

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from reconciler.domain import journal as entries
 from reconciler.storage.contract import RefusalCount
 from reconciler.storage.sqlite import journal
 from reconciler.storage.sqlite.connection import Ledger
@@ -39,24 +38,9 @@ def seal_refusals(ledger: Ledger, before_at: int, now: int) -> int:
     """Write the counts into the journal that it does not tell yet, each with all so far."""
     counts = [_COUNTS.value(row) for row in ledger.run(_UNSEALED, (before_at,))]
     for count in counts:
-        journal.append(ledger, _entry(count), now)
+        journal.append(ledger, count.entry(), now)
     ledger.execute(_SEAL, (before_at,))
     return len(counts)
-
-
-def _entry(count: RefusalCount) -> bytes:
-    return entries.encode(
-        "refusals.counted",
-        {
-            "project": count.scope.project,
-            "mode": count.scope.mode,
-            "source": count.source,
-            "reason": count.reason,
-            "minute_at": count.minute_at,
-            "count": count.count,
-            "digest": count.digest,
-        },
-    )
 
 
 def trim_refusals(ledger: Ledger, keep: int) -> int:
