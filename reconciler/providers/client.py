@@ -49,6 +49,12 @@ _CONNECTIONS = httpx.Limits(max_connections=16, max_keepalive_connections=4, kee
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[!-~](?:[ -~\t]*[!-~])?")
 _BODILESS = frozenset({204, 205, 304})
+#: What the transport traces, and how far a call has then come.
+_STEPS = {
+    "connection.connect_tcp.started": "connecting",
+    "connection.start_tls.started": "securing",
+    "http11.send_request_headers.started": "sent",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +74,7 @@ class _Progress:
     step: str = "unknown"
 
     async def __call__(self, event: str, _info: dict[str, Any]) -> None:
-        steps = {
-            "connection.connect_tcp.started": "connecting",
-            "connection.start_tls.started": "securing",
-            "http11.send_request_headers.started": "sent",
-        }
-        self.step = steps.get(event, self.step)
+        self.step = _STEPS.get(event, self.step)
 
     @property
     def may_have_sent(self) -> bool:
