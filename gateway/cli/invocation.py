@@ -11,6 +11,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 import click
 
@@ -57,7 +58,7 @@ class Invocation:
 
     def api(self) -> Api:
         """Return the API with the token that is to be used."""
-        return Api(self.internal_url(), self._token())
+        return Api(self.internal_url(), _check_token(self._token()))
 
     def _token(self) -> str | None:
         if self.token is not None:
@@ -84,11 +85,27 @@ def addresses(config: Config) -> dict[str, str]:
 
 def check_url(url: str) -> str:
     """Return `url` if a client can call it."""
-    if not url.startswith(("http://", "https://")):
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is none, half an IPv6 address
+        usable = False
+    if not usable or not url.isascii():
         raise CommandError(
             f"{url} is no address of a server", Exit.USAGE, "--url http://127.0.0.1:8081"
         )
     return url.rstrip("/")
+
+
+def _check_token(token: str | None) -> str | None:
+    """Return `token` if a header takes it; the message never holds it."""
+    if token is not None and not (token.isascii() and token.isprintable()):
+        raise CommandError(
+            "the token holds characters that no token has",
+            Exit.AUTH,
+            "the token alone, on one line: --token file:PATH, or $VOUCHBACK_TOKEN",
+        )
+    return token
 
 
 def _resolve(reference: str) -> str:

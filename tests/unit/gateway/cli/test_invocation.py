@@ -80,3 +80,27 @@ def test_an_url_that_is_none_is_a_usage_error() -> None:
         Invocation(url="127.0.0.1:8081").internal_url()
 
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:99999", "http://[::1", "http://", "http://\u2603"]
+)
+def test_half_an_url_is_a_usage_error(url: str) -> None:
+    """A port that is none, or half a host, is the caller's mistake and not a bug of ours."""
+    with pytest.raises(CommandError) as caught:
+        Invocation(url=url).internal_url()
+
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("token", ["vbk_a\nb", "vbk_\u2603"])
+def test_a_token_that_no_header_takes_is_refused(
+    token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends with 5 and is never printed back."""
+    monkeypatch.setenv("VOUCHBACK_TOKEN", token)
+    with pytest.raises(CommandError) as caught:
+        Invocation(url="http://127.0.0.1:1").api()
+
+    assert caught.value.exit_code == 5
+    assert "vbk_" not in caught.value.message
