@@ -52,7 +52,8 @@ async def test_cancelled_callers(open_ledger: Open) -> None:
             await asyncio.sleep(0.002)
             tasks[-1].cancel()
 
-    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    async with asyncio.timeout(20):
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
 
     assert any(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
     for number, outcome in enumerate(outcomes, start=1):
