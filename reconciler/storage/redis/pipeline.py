@@ -97,9 +97,9 @@ class Pipeline:
                     _fail(batch, error)
         finally:
             # Nobody waits for ever, not even if the loop itself is ended.
+            self._draining = None
             _fail([*batch, *self._pending], "nobody carries the step out any more")
             self._pending.clear()
-            self._draining = None
 
     async def _carry_out(self, batch: Sequence[Step]) -> None:
         commands = [step.command for step in batch]
