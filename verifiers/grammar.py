@@ -98,7 +98,10 @@ class _Parser:
         matches = self._matches()
         secrets = self._secrets(layout, scheme)
         check_sense(top, scheme, templates, secrets, event_id, timestamp)
-        body, stamped, named = what_is_signed(scheme, templates, timestamp, event_id, options)
+        raw = any(place.place is Place.RAW for place in signature["signature"])
+        body, stamped, named = what_is_signed(
+            scheme, templates, timestamp, event_id, options, raw=raw
+        )
         otherwise = top.text("otherwise", "")
         preset = Preset(
             **signature,
@@ -149,7 +152,7 @@ class _Parser:
     def _signature(self, scheme: str) -> dict[str, Any]:
         """Read [signature]; only a scheme of its own may know where signatures stand."""
         table = self._top.table("signature")
-        where = _EVERYWHERE if scheme != "items" else {Place.ITEM}
+        where = {"items": {Place.ITEM}, "jwt": _EVERYWHERE | {Place.RAW}}.get(scheme, _EVERYWHERE)
         places = self._places(table, "from", where, SIGNATURE)
         if not places and scheme not in _PLACED:
             raise table.error("from", "is required")
@@ -158,7 +161,9 @@ class _Parser:
             "several": table.truth("several", default=False),
             "layout": read_layout(table),
             "encoding": Encoding(
-                table.word("encoding", list(Encoding), "base64url" if scheme == "jwt" else None)
+                table.word(
+                    "encoding", list(Encoding), "base64url" if scheme in ("jwt", "x5c") else None
+                )
                 if places
                 else Encoding.BASE64
             ),
@@ -318,7 +323,7 @@ class _Parser:
         return tuple(found)
 
     def _options(self, scheme: str) -> Any:
-        if scheme == "jwt":
+        if scheme in ("jwt", "x5c"):
             from verifiers.schemes.jwt import read_rule  # noqa: PLC0415
 
             return read_rule(
@@ -356,6 +361,8 @@ def _reader(scheme: str) -> Any:
     """Return how a request of this scheme is read; None for the core's own way."""
     if scheme == "jwt":
         from verifiers.schemes.jwt import read  # noqa: PLC0415
+    elif scheme == "x5c":
+        from verifiers.schemes.x5c import read  # noqa: PLC0415
     elif scheme == "items":
         from verifiers.schemes.items import read  # noqa: PLC0415
     elif scheme == "sns":

@@ -9,7 +9,7 @@ from verifiers.reason import Check
 from verifiers.schemes import ALGORITHMS
 from verifiers.table import Table
 
-FORMS = ("utf8", "nfkd", "base64", "hex", "sha1-of-utf8", "public-key")
+FORMS = ("utf8", "nfkd", "base64", "hex", "sha1-of-utf8", "fingerprint", "public-key")
 FORMATS = ("jwks", "certificate", "pem", "pem-json", "x509-json")
 PLACES_OF_FIELDS = frozenset(
     {Place.HEADER, Place.QUERY, Place.FORM, Place.PARAM, Place.BODY, Place.CLAIM, Place.ITEM}

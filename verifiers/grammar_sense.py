@@ -42,13 +42,18 @@ def what_is_signed(
     timestamp: TimestampRule | None,
     event_id: tuple[Locator, ...],
     options: Any,
+    *,
+    raw: bool,
 ) -> tuple[bool, bool, bool]:
-    """Return whether every content covers the body, the timestamp and the id."""
+    """Return whether every content covers the body, the timestamp and the id.
+
+    `raw` says that the body itself is the token.
+    """
     words = frozenset.intersection(*(template.covering for template in templates))
     places = {f.text for t in templates for f in t.fields if f.place is not None}
-    if scheme == "jwt":
+    if scheme in ("jwt", "x5c"):
         words = options.words
-    body = bool(words & WHOLE_BODY) or scheme == "sns"
+    body = bool(words & WHOLE_BODY) or scheme in ("sns", "x5c") or raw
     at = timestamp.places[0].place if timestamp else None
     stamped = timestamp is not None and (
         "timestamp" in words

@@ -105,6 +105,12 @@ def _parts(preset: Preset, form: SecretForm, text: str) -> tuple[Mapping[str, by
     return parts, None if without_key else texts[-1]
 
 
+def _der(pem: str) -> bytes:
+    """Return the certificate within a PEM, undecoded: only its fingerprint is wanted."""
+    lines = pem.strip().splitlines()
+    return binascii.a2b_base64("".join(lines[1:-1]), strict_mode=True)
+
+
 def _material(form: SecretForm, text: str) -> bytes:
     try:
         if form.form == "utf8":
@@ -113,7 +119,9 @@ def _material(form: SecretForm, text: str) -> bytes:
             return unicodedata.normalize("NFKD", text).encode()
         if form.form == "sha1-of-utf8":
             return hashlib.sha1(text.encode(), usedforsecurity=False).digest()
-        if form.form == "hex":
+        if form.form == "fingerprint" and text.startswith("-----BEGIN CERTIFICATE-----"):
+            return hashlib.sha256(_der(text)).digest()
+        if form.form in ("hex", "fingerprint"):
             return binascii.unhexlify(text)
         return binascii.a2b_base64(text.encode("ascii"), strict_mode=True)
     except ValueError:

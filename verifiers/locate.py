@@ -33,6 +33,7 @@ class Place(StrEnum):
     SIGNATURE = "signature"  # a field inside the signature value; presets only
     CLAIM = "claim"  # a claim of the signed token; presets only
     ITEM = "item"  # a JSON Pointer into one item of a batch; presets only
+    RAW = "raw"  # raw:body, where the body itself is the signed token; presets only
 
 
 class LocatorError(ValueError):
@@ -117,6 +118,8 @@ def parse_locator(text: str) -> Locator:
     place = Place(word)
     if place in _POINTED:
         return Locator(text, place, pointer=_pointer(rest))
+    if place is Place.RAW and rest != "body":
+        raise LocatorError(f"{text!r}: raw: is followed by body")
     if place is Place.HEADER:
         if not _TOKEN.fullmatch(rest):
             raise LocatorError(f"{rest!r} is no {place} name in lower case")

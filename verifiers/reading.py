@@ -78,6 +78,8 @@ class Reading:
             return _text(value_at(self.item, place.pointer))
         if place.place is Place.SIGNATURE:
             return None
+        if place.place is Place.RAW:
+            return self.body
         value = self._field(place)
         if value is None or not place.pointed:
             return value

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote_from_bytes, urlencode
 
 from verifiers.claim import collect
+from verifiers.document import Document, value_at
 from verifiers.encoding import encode
 from verifiers.keys import Key, KeyRing
 from verifiers.layout import Entries, Kind
@@ -73,6 +74,8 @@ def sign_request(
     if preset.published is not None and preset.published.url_from is not None:
         raise TypeError(f"{preset.name} names its certificate by an address, which is not ours")
     prepared = _naming_key(prepared, preset, signers[-1])
+    if preset.scheme == "items":
+        return _signed_items(prepared, preset, signers[-1])
     if preset.scheme != "signature":
         return _signed_otherwise(prepared, preset, signers[-1], now)
     if preset.layout.kind in (Kind.BARE, Kind.JSON_BASE64):
@@ -148,6 +151,9 @@ def _signed(request: RawRequest, preset: Preset, signers: tuple[Key, ...], now: 
             entries.append((place.name, stamp))
         else:
             request = _put(request, place, stamp)
+    for field in preset.signed.fields:
+        if field.place is not None and field.place.place is Place.QUERY:
+            request = _filled(request, field.place, b"%d" % now)
     name = signers[-1].name
     for slot, label in preset.labelled:
         if label not in dict(entries):
@@ -167,6 +173,28 @@ def _signed(request: RawRequest, preset: Preset, signers: tuple[Key, ...], now: 
     return _put(request, preset.signature[0], value)
 
 
+def _filled(request: RawRequest, place: Locator, value: bytes) -> RawRequest:
+    """Return the request with something at a place of the query that is signed."""
+    there = Reading(request, request.body).at(place) is not None
+    return request if there else _put(request, place, value)
+
+
+def _signed_items(request: RawRequest, preset: Preset, key: Key) -> RawRequest:
+    """Return the request with each item of its batch signed."""
+    document = _object(request.body)
+    items = value_at(document, preset.options.pointer)
+    if not isinstance(items, list) or not items:
+        raise ValueError(f"{preset.name} needs a list at {preset.options.text}")
+    for item in items:
+        reading = Reading(request, request.body)
+        reading.item = Document(json.dumps(item).encode()).value(())
+        content = preset.signed.render(reading.value) or b""
+        signature = encode(preset.encoding, key.prepared.sign(content))
+        _set(item, preset.signature[0].pointer, preset.layout.compose([(key.version, signature)]))
+    body = json.dumps(document, separators=(",", ":")).encode()
+    return RawRequest(request.method, request.url, request.headers, body)
+
+
 def _signed_otherwise(request: RawRequest, preset: Preset, key: Key, now: int) -> RawRequest:
     if preset.scheme != "jwt":
         raise TypeError(f"requests of {preset.name} cannot be made here")
@@ -181,10 +209,13 @@ def _signed_otherwise(request: RawRequest, preset: Preset, key: Key, now: int) -
     if rule.payload == "detached-raw":
         header |= {"b64": False, "crit": ["b64"]}
     payload = request.body
-    if rule.payload == "inside":
+    place = preset.signature[0]
+    if rule.payload == "inside" and place.place is not Place.RAW:
         payload = json.dumps(claims_for(rule, found, now), separators=(",", ":")).encode()
     token = sign_token(key, json.dumps(header, separators=(",", ":")).encode(), payload, rule)
-    return _put(request, preset.signature[0], preset.layout.prefix + token)
+    if place.place is Place.RAW:
+        return RawRequest(request.method, request.url, request.headers, token)
+    return _put(request, place, preset.layout.prefix + token)
 
 
 # ---------------------------------------------------------------- writing
@@ -219,14 +250,22 @@ def _with_field(request: RawRequest, place: Locator, value: bytes) -> RawRequest
 
 
 def _with_json(body: bytes, pointer: tuple[str, ...], value: bytes) -> bytes:
+    document = _object(body)
+    _set(document, pointer, value)
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _object(body: bytes) -> Any:
     try:
-        document = json.loads(body or b"{}")
+        return json.loads(body or b"{}")
     except (ValueError, RecursionError):
         raise ValueError("the body is not JSON, and the signature belongs into it") from None
+
+
+def _set(document: Any, pointer: tuple[str, ...], value: bytes) -> None:
     at = document
     for token in pointer[:-1]:
         at = at.setdefault(token, {}) if isinstance(at, dict) else None
     if not isinstance(at, dict):
-        raise ValueError(f"the body has no object for {'/'.join(pointer)}")  # noqa: TRY004  # of a body
+        raise ValueError(f"the body has no object for {'/'.join(pointer)}")  # noqa: TRY004
     at[pointer[-1]] = value.decode("utf-8", "replace")
-    return json.dumps(document, separators=(",", ":")).encode()

@@ -36,6 +36,18 @@ def _html_unescaped(raw: bytes) -> bytes:
     return raw.replace(b"&lt;", b"<").replace(b"&gt;", b">").replace(b"&amp;", b"&")
 
 
+def _php_escaped(raw: bytes) -> bytes | None:
+    """Return the text with slashes and what is not ASCII escaped, as PHP writes JSON (Box)."""
+    try:
+        units = raw.decode().encode("utf-16-be")
+    except UnicodeError:
+        return None
+    codes = [int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2)]
+    return b"".join(b"\\u%04x" % c if c > 126 else bytes([c]) for c in codes).replace(  # noqa: PLR2004
+        b"/", b"\\/"
+    )
+
+
 def _with_port(url: bytes) -> bytes:
     """Return the URL with its port written out, the default one if it has none."""
     scheme, sign, rest = url.partition(b"://")
@@ -70,6 +82,7 @@ TRANSFORMS: dict[str, Transform] = {
     "html-unescaped": _html_unescaped,
     # the body as something else
     "canonical-json": canonical_json,  # RFC 8785
+    "php-escaped": _php_escaped,
     # the URL
     "with-port": _with_port,
     "without-port": _without_port,

@@ -41,7 +41,8 @@ class Vector:
     @property
     def secret(self) -> str:
         """The key as an operator would write it; ValueError when it does not fit the preset."""
-        return secret_text(self.preset(), self.key)
+        preset = self.preset()
+        return "" if preset.unsigned else secret_text(preset, self.key)
 
     def keys(self) -> KeyRing:
         """Return the ring with the vector's key; published examples may be short."""

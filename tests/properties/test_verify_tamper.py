@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from tests.support.vectors import KINDS, NOW, ring, sample, signed, vectors
 from verifiers.encoding import Encoding
-from verifiers.layout import Kind
 from verifiers.locate import Place
 from verifiers.preset import Preset, load_preset
 from verifiers.request import RawRequest
@@ -136,12 +135,13 @@ def test_the_cut_between_the_fields_cannot_be_moved(name: str, body: bytes, move
 # ---------------------------------------------------------------- what providers really signed
 
 FIRST = {v.slug: v for v in reversed(list(vectors())) if v.accept}
+# What is beside the signature in these headers is not signed, and not looked at.
+WRAPPED = {"ebay", "keygen"}
 IN_HEADERS = [
     vector
     for vector in FIRST.values()
-    # What is beside the signature in eBay's JSON is not signed, and not looked at.
     if vector.preset().signature
-    and vector.preset().layout.kind is not Kind.JSON_BASE64
+    and vector.slug not in WRAPPED
     and vector.request.values(vector.preset().signature[0].name)
 ]
 COVERING = [v for v in FIRST.values() if "body" in v.preset().signed.covering]
@@ -174,7 +174,7 @@ def test_every_bit_of_a_really_signed_body_counts(vector: Vector) -> None:
         assert isinstance(found, Rejected) or canonical
 
 
-@pytest.mark.parametrize("name", sorted(FIRST))
+@pytest.mark.parametrize("name", [n for n in sorted(FIRST) if not load_preset(n).unsigned])
 def test_another_key_refuses_what_a_provider_signed(name: str) -> None:
     """F07: under a key that the provider does not have, its requests are refused."""
     vector = FIRST[name]

@@ -65,6 +65,8 @@ def sample_of(form: SecretForm, which: int = 0) -> str:
         material = private_key(form.algorithm.name, which)
     elif form.parts[-1:] == ("aes_key",):
         material = base64.b64encode(raw + raw[:8]).decode().rstrip("=")
+    elif form.form == "fingerprint":
+        material = f"{which}1" * 32
     else:
         material = {"base64": text[6:], "hex": raw.hex()}.get(form.form, text)
     prefix = form.prefix if not material.startswith(form.prefix) else ""
@@ -86,7 +88,10 @@ def is_plain(preset: Preset) -> bool:
         and not preset.decoded
         and all(place.place is Place.HEADER for place in preset.signature)
         and (rule is None or rule.places[0].place in headers)
-        and not any("|canonical" in f.text or "fields" in f.text for f in preset.signed.fields)
+        and not any(
+            "|canonical" in f.text or "|json" in f.text or "fields" in f.text
+            for f in preset.signed.fields
+        )
         and not any(word in preset.signed.text for word in ("plivo", "contentful"))
         and all(match.place.place is Place.HEADER for match in preset.matches)
     )

@@ -12,7 +12,7 @@ from typing import Protocol
 from verifiers.schemes.shared_secret import Hmac, SuffixedHash, Token, hash_of
 
 # How a request is read, beside the plain "signature". Each is a module of this folder.
-SCHEMES = ("signature", "jwt", "items", "sns", "http_message", "wecom", "none")
+SCHEMES = ("signature", "jwt", "x5c", "items", "sns", "http_message", "wecom", "none")
 
 
 class Prepared(Protocol):

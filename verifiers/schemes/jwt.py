@@ -77,7 +77,7 @@ def read(reading: Reading, preset: Preset, keys: KeyRing) -> Claim | Reason:
     reason = unmet(reading, preset, found, repeated)
     if reason is not None:
         return reason
-    token = _parts(value, preset, rule, found[BODY] or b"")
+    token = token_parts(value, preset, rule, found[BODY] or b"")
     if token is None:
         return Reason.SIGNATURE_MALFORMED
     header, payload, signing, signature = token
@@ -105,7 +105,7 @@ def read(reading: Reading, preset: Preset, keys: KeyRing) -> Claim | Reason:
     )
 
 
-def _parts(
+def token_parts(
     value: bytes, preset: Preset, rule: TokenRule, body: bytes
 ) -> tuple[Document, bytes, bytes, bytes] | None:
     """Return header, payload, signing input and signature; None unless all is canonical."""
@@ -152,15 +152,21 @@ def _doubt(
     now: int,
 ) -> Reason | None:
     """Return why a token with a right signature does not serve for this request, now."""
-    for pointer, contents in rule.claims:
-        if not _claims(reading, pointer, contents, found):
-            return Reason.CONTENT_MISMATCH
+    reason = disagreement(rule, reading, found)
+    if reason is not None:
+        return reason
     iat, leeway_s = instants.get("iat"), rule.leeway_s
     too_old = rule.max_age_s is not None and iat is not None and now - iat > rule.max_age_s
     if too_old or now >= instants.get("exp", now + 1) + leeway_s:
         return Reason.TIMESTAMP_TOO_OLD
     early = max(instants.get("nbf", now), iat if iat is not None else now)
     return Reason.TIMESTAMP_IN_FUTURE if early > now + leeway_s else None
+
+
+def disagreement(rule: TokenRule, reading: Reading, found: list[bytes | None]) -> Reason | None:
+    """Return that a claim does not say what it must, or None."""
+    agreed = all(_claims(reading, pointer, contents, found) for pointer, contents in rule.claims)
+    return None if agreed else Reason.CONTENT_MISMATCH
 
 
 def _claims(

@@ -52,7 +52,7 @@ def test_an_accepted_vector_passes_every_check(vector: Vector) -> None:
     assert [(c, State.PASSED, None) for c in preset.checks] == list(verdict.checks(preset))
 
 
-@pytest.mark.parametrize("vector", ACCEPTED, ids=_id)
+@pytest.mark.parametrize("vector", [v for v in ACCEPTED if not v.preset().unsigned], ids=_id)
 def test_another_secret_refuses_the_vector(vector: Vector) -> None:
     """An accepted request is refused under a secret that the sender does not have."""
     preset = vector.preset()
