@@ -4,7 +4,7 @@ A public caller learns nothing (R6): every failure of authentication is one and 
 new event, a duplicate and a conflict are one and the same acknowledgement.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -36,6 +36,23 @@ def acknowledgement(ack: Ack) -> Answer:
     return _answer(ack.status, ack.body, headers)
 
 
+def exactly(status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Answer:
+    """Return what a handshake is due."""
+    return _answer(status, body, list(headers))
+
+
+def refused(status: int = HTTPStatus.UNAUTHORIZED, *, bare: bool = False) -> Answer:
+    """Return a refusal with a status of its own; a `bare` one has no body (Xero wants it so)."""
+    if bare:
+        return _answer(status, b"", list(_CHALLENGE))
+    return _problem(HTTPStatus(status), *_CHALLENGE)
+
+
+def wrong_method(allowed: Iterable[str]) -> Answer:
+    """Return the answer to a method that a source does not take."""
+    return _problem(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", ", ".join(allowed).encode()), _CLOSE)
+
+
 def _problem(status: HTTPStatus, *headers: tuple[bytes, bytes]) -> Answer:
     body = b'{"type":"about:blank","title":"%s","status":%d}' % (status.phrase.encode(), status)
     return _answer(status, body, [(b"content-type", b"application/problem+json"), *headers])
@@ -58,9 +75,10 @@ _CLOSE = (b"connection", b"close")
 _RETRY = (b"retry-after", str(RETRY_AFTER_S).encode())
 
 #: RFC 9110 wants a challenge beside 401; this one names no scheme that a caller could try.
-REFUSED = _problem(HTTPStatus.UNAUTHORIZED, (b"www-authenticate", b"Signature"))
+_CHALLENGE = ((b"www-authenticate", b"Signature"),)
+REFUSED = refused()
 UNKNOWN_SOURCE = _problem(HTTPStatus.NOT_FOUND)
-WRONG_METHOD = _problem(HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", b"POST"), _CLOSE)
+WRONG_METHOD = wrong_method(("POST",))
 TOO_LARGE = _problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _CLOSE)
 UNSUPPORTED = _problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, _CLOSE)
 UNAVAILABLE = _problem(HTTPStatus.SERVICE_UNAVAILABLE, _RETRY)

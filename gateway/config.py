@@ -92,6 +92,18 @@ class KeySection(Section):
     not_after: Any = None
 
 
+class HandshakeSection(Section):
+    """`[sources.NAME.handshake]`: what some providers ask when a webhook is registered."""
+
+    #: Texts that both sides know: references, like the secrets of keys.
+    verify_token: SecretReference | None = None
+    verification_token: SecretReference | None = None
+    #: WebSub: the topics that were subscribed to, as they were given to the hub.
+    topics: list[str] = Field(default_factory=list)
+    #: CloudEvents: who may send here, as it stands in WebHook-Request-Origin.
+    allowed_origins: list[str] = Field(default_factory=list)
+
+
 class SourceSection(Section):
     """`[sources.NAME]`: one configured sender, reached at `/in/NAME`."""
 
@@ -101,6 +113,7 @@ class SourceSection(Section):
     project: Name = "default"
     mode: Mode = "live"
     keys: list[KeySection] = Field(default_factory=list)
+    handshake: HandshakeSection = HandshakeSection()
     #: Whose job API confirms the events, and where an event names its job.
     profile: Name | None = None
     job_id: str | None = None

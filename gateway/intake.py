@@ -8,11 +8,12 @@ why. This module conducts and decides nothing itself: `verifiers` judge, the inb
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from gateway import answers
+from gateway.handshakes import Tally
 from gateway.http.body import BodyTooLarge, Disconnected, Receive, read_body
 from gateway.refusals import RefusalLog
 from gateway.source import Source, Sources
@@ -21,6 +22,7 @@ from reconciler.domain.event import ANY, NewEvent, Refusal, Scope
 from reconciler.domain.ids import IdMaker, is_name
 from reconciler.storage.contract import Conflict, Inbox
 from reconciler.storage.errors import StorageUnavailableError
+from verifiers.handshake import HandedOver, Outcome, Reply, ToConfirm, Unmet
 from verifiers.locate import Locator
 from verifiers.replay import content_digest
 from verifiers.request import RawRequest
@@ -46,12 +48,15 @@ class Unread(StrEnum):
 
 
 #: What is no secret: HTTP itself. Every reason of verification is one and the same 401.
-_ANSWERS: Mapping[Reason | Unread, answers.Answer] = {
+_ANSWERS: Mapping[Reason | Unread | Unmet, answers.Answer] = {
     Unread.UNKNOWN_SOURCE: answers.UNKNOWN_SOURCE,
-    Unread.WRONG_METHOD: answers.WRONG_METHOD,
     Unread.UNSUPPORTED: answers.UNSUPPORTED,
     Unread.TOO_LARGE: answers.TOO_LARGE,
 }
+
+_UNAUTHORIZED = 401
+_CONFIRM = "the event holds an address: open it if you subscribed (vouchback events raw EVENT)"
+_HANDED_OVER = "a secret was offered and not taken: get it by hand, add it as a key of the source"
 
 _log = logs.get("intake")
 
@@ -66,6 +71,10 @@ class Intake:
     clock: Callable[[], int]
     new_id: IdMaker
     acknowledge_s: float
+    tally: Tally = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tally = Tally(self.clock)
 
     async def __call__(
         self, scope: Mapping[str, Any], receive: Receive, send: answers.Send
@@ -79,7 +88,7 @@ class Intake:
         source = self.sources.at(scope["raw_path"])
         if source is None:
             return self._refuse(None, scope, Unread.UNKNOWN_SOURCE)
-        if scope["method"] != "POST":
+        if scope["method"] != "POST" and not _asks(source, scope["method"]):
             return self._refuse(source, scope, Unread.WRONG_METHOD)
         if not _supported(scope["headers"]):
             return self._refuse(source, scope, Unread.UNSUPPORTED)
@@ -94,10 +103,38 @@ class Intake:
         self, source: Source, request: RawRequest, scope: Mapping[str, Any]
     ) -> answers.Answer:
         now = self.clock()
+        if source.handshake is not None:
+            met = source.handshake.meet(request, now // 1000)
+            if met is not None or request.method != "POST":
+                answer = self._shake(source, request, scope, met)
+                if answer is not None:
+                    return answer
         verdict = verify(request, source.preset, source.keys, now // 1000)
         if isinstance(verdict, Verified):
             return await self._record(source, self._event(source, request, verdict, now), now)
         return self._refuse(source, scope, verdict.reason, request.body)
+
+    def _shake(
+        self,
+        source: Source,
+        request: RawRequest,
+        scope: Mapping[str, Any],
+        met: Outcome | None,
+    ) -> answers.Answer | None:
+        """Answer a handshake; `None` for one that a person completes, which is recorded."""
+        if isinstance(met, Reply):
+            self.tally.note(source.name, request.method)
+            return answers.exactly(met.status, met.headers, met.body)
+        if isinstance(met, ToConfirm):
+            _log.warning("handshake_to_confirm", source=source.name, do=_CONFIRM)
+            return None
+        if isinstance(met, HandedOver):
+            _log.warning("handshake_not_open", source=source.name, do=_HANDED_OVER)
+            return self._refuse(source, scope, Unmet.NOT_OPEN, request.body)
+        if met is None:
+            return self._refuse(source, scope, Unmet.UNREADABLE, request.body)
+        answer = self._refuse(source, scope, met.reason, request.body)
+        return answer if met.status == _UNAUTHORIZED else answers.refused(met.status)
 
     async def _record(self, source: Source, event: NewEvent, now: int) -> answers.Answer:
         try:
@@ -138,7 +175,7 @@ class Intake:
         self,
         source: Source | None,
         scope: Mapping[str, Any],
-        reason: Reason | Unread,
+        reason: Reason | Unread | Unmet,
         body: bytes = b"",
     ) -> answers.Answer:
         """Keep the refusal for reviewers and return what the caller may know of it."""
@@ -156,7 +193,14 @@ class Intake:
                 headers=_header_lines([(b":path", scope["raw_path"]), *scope["headers"]], source),
             )
         )
-        return _ANSWERS.get(reason, answers.REFUSED)
+        if source is not None and reason is Unread.WRONG_METHOD:
+            return source.wrong_method
+        return _ANSWERS.get(reason, answers.REFUSED if source is None else source.refusal)
+
+
+def _asks(source: Source, method: str) -> bool:
+    """Tell whether the source's provider sends this method when it registers a webhook."""
+    return source.handshake is not None and method in source.handshake.methods
 
 
 def _raw_request(source: Source, scope: Mapping[str, Any], body: bytes) -> RawRequest:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gateway.answers import Answer, acknowledgement
+from gateway.answers import Answer, acknowledgement, refused, wrong_method
 from gateway.config import Config, KeySection, SourceSection
+from gateway.handshakes import Handshake, compiled
 from reconciler.config import ConfigError, resolve_secret, suggest
 from reconciler.domain.event import Scope
 from verifiers.keys import KeyRing, SecretError, build_key_ring
@@ -38,6 +39,9 @@ class Source:
     body_bytes_max: int
     memory_ms: int
     acknowledgement: Answer
+    refusal: Answer
+    wrong_method: Answer
+    handshake: Handshake | None
     #: Headers whose value is the secret itself, and whether the query holds it: never stored.
     secret_headers: frozenset[bytes]
     secret_query: bool
@@ -84,6 +88,7 @@ def _build(config: Config, name: str, section: SourceSection) -> Source:
     try:
         preset = _preset(section, where)
         keys = build_key_ring(preset, [_key(key, config.folder, where) for key in section.keys])
+        handshake = compiled(preset, keys, section.handshake, config.folder, where)
         memory = memory_s(preset)
         if section.memory_days is not None:
             memory = section.memory_days * _DAY_S
@@ -100,7 +105,11 @@ def _build(config: Config, name: str, section: SourceSection) -> Source:
             body_bytes_max=section.body_bytes_max or config.settings.limits.body_bytes_max,
             memory_ms=memory * 1000,
             acknowledgement=acknowledgement(preset.ack),
-            secret_headers=_secret_names(preset, Place.HEADER),
+            refusal=refused(bare=handshake is not None and handshake.bare_refusals),
+            wrong_method=wrong_method(("POST", *sorted(handshake.methods if handshake else ()))),
+            handshake=handshake,
+            secret_headers=_secret_names(preset, Place.HEADER)
+            | (handshake.secret_headers if handshake else frozenset()),
             secret_query=bool(_secret_names(preset, Place.QUERY, Place.PARAM)),
         )
     except (PresetError, SecretError, ReplayMemoryError) as error:
