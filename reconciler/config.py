@@ -96,7 +96,7 @@ class StorageSection(Section):
     """`[storage]`: where the ledger is."""
 
     #: `sqlite:PATH` for one process, `redis://HOST:PORT/?ledger=NAME&replicas=N` for many.
-    url: str = Field("sqlite:.vouchback/ledger.db", pattern=r"^(sqlite:.|rediss?://.|unix:/).*$")
+    url: str = Field("sqlite:.vouchback/ledger.db", pattern=r"^(sqlite:|rediss?://|unix:/).+$")
     #: The server's password; never in the URL.
     password: SecretReference | None = None
     #: Where this node keeps what is not in the ledger, the first token among it. By default the

@@ -54,6 +54,10 @@ _random = Path("/dev/urandom").open("rb", buffering=4096)  # noqa: SIM115  # ope
 _log = logs.get("runtime")
 
 
+class LoopEndedError(Exception):
+    """A loop of ours ended by itself; the cause is why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Running:
     """What a started process tells whoever started it: real ports and the open ledger."""
@@ -243,22 +247,20 @@ async def _first_token(store: Store, folder: Path) -> Path:
 async def _background(
     loops: Mapping[str, Coroutine[Any, Any, None]], stop: asyncio.Event
 ) -> AsyncIterator[None]:
-    """Run the loops beside the body; one that ends by itself stops the process."""
-
-    def ended(task: asyncio.Task[None]) -> None:
-        if not task.cancelled():
-            _log.error("loop_ended", loop=task.get_name(), exc_info=task.exception())
-            stop.set()
-
+    """Run the loops beside the body; one that ends by itself stops the process, with its error."""
     tasks = [asyncio.create_task(loop, name=name) for name, loop in loops.items()]
     for task in tasks:
-        task.add_done_callback(ended)
+        task.add_done_callback(lambda _task: stop.set())
     try:
         yield
+        ended = [task for task in tasks if task.done()]
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+    for task in ended:
+        # A supervisor starts again what ends with an error, never what ends with 0.
+        raise LoopEndedError(task.get_name()) from task.exception()
 
 
 @contextlib.contextmanager

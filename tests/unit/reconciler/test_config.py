@@ -91,7 +91,11 @@ def test_a_secret_where_a_reference_belongs_is_not_repeated(text: str) -> None:
         (WorkerSection, {"idle_s": float("inf")}, "idle_s: Input should be a finite number"),
         (WorkerSection, {"idle_s": float("nan")}, "idle_s: Input should be a finite number"),
         (EgressSection, {"allow": "x"}, "allow: Input should be a valid list"),
-        (StorageSection, {"url": "redis://x"}, "url: String should match pattern '^sqlite:.+'"),
+        (
+            StorageSection,
+            {"url": "mysql:x"},
+            "url: String should match pattern '^(sqlite:|rediss?://|unix:/).+$'",
+        ),
         (ProfileSection, {"mode": "prod"}, "mode: String should match pattern '^(live|test)$'"),
         (
             ProfileSection,
