@@ -66,6 +66,8 @@ class LimitsSection(Section):
     """`[limits]`: what one request and one peer may cost."""
 
     body_bytes_max: int = Field(1 << 20, ge=1)
+    #: Bodies that all connections together may hold; past it, 503.
+    bodies_bytes_max: int = Field(128 << 20, ge=1)
     header_bytes_max: int = Field(32 << 10, ge=1024)
     header_count_max: int = Field(100, ge=8)
     #: From the first byte to the end of the headers, and from there to the end of the body.

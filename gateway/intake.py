@@ -14,7 +14,7 @@ from typing import Any
 
 from gateway import answers
 from gateway.handshakes import Tally
-from gateway.http.body import BodyTooLarge, Disconnected, Receive, read_body
+from gateway.http.body import BodyTooLarge, Disconnected, NoRoom, Receive, Room, read_body
 from gateway.refusals import RefusalLog
 from gateway.source import Source, Sources
 from reconciler import logs
@@ -29,6 +29,9 @@ from verifiers.request import RawRequest
 from verifiers.verdict import Reason, Verified
 from verifiers.verify import verify
 
+_REDACTED = b"[redacted]"
+#: What is kept of a request that reached no source: who sent what kind of thing where.
+_HARMLESS = frozenset((b":path", b"host", b"user-agent", b"content-type", b"content-length"))
 #: Headers whose values are credentials: never stored, never shown.
 _CREDENTIALS = frozenset((b"authorization", b"proxy-authorization", b"cookie"))
 #: Encodings of the wire that a signature may cover as they are; anything else is 415.
@@ -45,6 +48,7 @@ class Unread(StrEnum):
     WRONG_METHOD = "wrong_method"
     UNSUPPORTED = "unsupported_media"
     TOO_LARGE = "body_too_large"
+    NO_ROOM = "no_room"
 
 
 #: What is no secret: HTTP itself. Every reason of verification is one and the same 401.
@@ -52,6 +56,7 @@ _ANSWERS: Mapping[Reason | Unread | Unmet, answers.Answer] = {
     Unread.UNKNOWN_SOURCE: answers.UNKNOWN_SOURCE,
     Unread.UNSUPPORTED: answers.UNSUPPORTED,
     Unread.TOO_LARGE: answers.TOO_LARGE,
+    Unread.NO_ROOM: answers.NO_ROOM,
 }
 
 _UNAUTHORIZED = 401
@@ -71,6 +76,7 @@ class Intake:
     clock: Callable[[], int]
     new_id: IdMaker
     acknowledge_s: float
+    room: Room
     tally: Tally = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,12 +98,17 @@ class Intake:
             return self._refuse(source, scope, Unread.WRONG_METHOD)
         if not _supported(scope["headers"]):
             return self._refuse(source, scope, Unread.UNSUPPORTED)
-        body = await read_body(scope, receive, source.body_bytes_max)
+        body = await read_body(scope, receive, source.body_bytes_max, self.room)
         if isinstance(body, Disconnected):
             return None
         if isinstance(body, BodyTooLarge):
             return self._refuse(source, scope, Unread.TOO_LARGE)
-        return await self._judge(source, _raw_request(source, scope, body), scope)
+        if isinstance(body, NoRoom):
+            return self._refuse(source, scope, Unread.NO_ROOM)
+        try:
+            return await self._judge(source, _raw_request(source, scope, body), scope)
+        finally:
+            self.room.left += len(body)
 
     async def _judge(
         self, source: Source, request: RawRequest, scope: Mapping[str, Any]
@@ -234,9 +245,15 @@ def _supported(headers: list[tuple[bytes, bytes]]) -> bool:
 
 
 def _header_lines(headers: Iterable[tuple[bytes, bytes]], source: Source | None) -> str:
-    secret = _CREDENTIALS if source is None else _CREDENTIALS | source.secret_headers
-    lines = [name + b": " + (b"[redacted]" if name in secret else value) for name, value in headers]
-    return b"\n".join(lines).decode("latin-1")
+    if source is None:
+        # Which header would be a credential, only its source could tell.
+        return _lines((name, value if name in _HARMLESS else _REDACTED) for name, value in headers)
+    secret = _CREDENTIALS | source.secret_headers
+    return _lines((name, _REDACTED if name in secret else value) for name, value in headers)
+
+
+def _lines(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    return b"\n".join([name + b": " + value for name, value in headers]).decode("latin-1")
 
 
 def _flags(verdict: Verified) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from gateway.config import Config, KeySection, SourceSection
 from gateway.handshakes import Handshake, compiled
 from reconciler.config import ConfigError, resolve_secret, suggest
 from reconciler.domain.event import Scope
-from verifiers.keys import KeyRing, SecretError, build_key_ring
+from verifiers.keys import KeyRing, SecretError, build_key_ring, shared_keys
 from verifiers.locate import Locator, LocatorError, Place, parse_locator
 from verifiers.preset import Preset, PresetError, load_preset, parse_preset
 from verifiers.replay import ReplayMemoryError, check_memory, memory_s
@@ -78,9 +78,20 @@ def build_sources(config: Config) -> dict[str, Source]:
             sources[name] = _build(config, name, section)
         except ConfigError as error:
             mistakes.append(str(error))
+    mistakes += [f"{config.where()}: {mistake}" for mistake in _confusable(sources)]
     if mistakes:
         raise ConfigError("\n".join(mistakes))
     return sources
+
+
+def _confusable(sources: Mapping[str, Source]) -> list[str]:
+    """Return a sentence for each two sources at which one signature could be genuine (SC-04)."""
+    return [
+        f"sources {one} and {other} share a key: what was captured at one would be genuine at the"
+        " other; give each its own secret"
+        for one, other in shared_keys({name: source.keys for name, source in sources.items()})
+        if set(sources[one].preset.signature) & set(sources[other].preset.signature)
+    ]
 
 
 def _build(config: Config, name: str, section: SourceSection) -> Source:

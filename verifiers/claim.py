@@ -144,7 +144,7 @@ def signatures_of(parts: Entries, preset: Preset, keys: KeyRing) -> Entries:
     looked_at = 0
     for version, text in parts:
         sizes = sizes_of.get(version)
-        if sizes is None or looked_at == SIGNATURES_MAX:
+        if sizes is None or looked_at >= SIGNATURES_MAX:
             continue
         looked_at += 1
         raw = decode(encoding, text)

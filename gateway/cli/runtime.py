@@ -25,6 +25,7 @@ from gateway.cli.ledger import lease_clock, open_ledger
 from gateway.cli.parts import Parts
 from gateway.config import Config, split_listen
 from gateway.context import Context
+from gateway.http.body import Room
 from gateway.http.limits import HttpLimits
 from gateway.http.server import App, Listener, bind, serve
 from gateway.intake import Intake
@@ -132,7 +133,12 @@ def _intake(config: Config, store: Store, parts: Parts, refusals: RefusalLog) ->
         clock=now_ms,
         new_id=new_id,
         acknowledge_s=config.settings.limits.acknowledge_s,
+        room=Room(max(config.settings.limits.bodies_bytes_max, _largest_body(parts))),
     )
+
+
+def _largest_body(parts: Parts) -> int:
+    return max((source.body_bytes_max for source in parts.sources.all()), default=0)
 
 
 def now_ms() -> int:
@@ -208,14 +214,13 @@ def _call_limits(config: Config) -> Limits:
 
 def _http_limits(config: Config, parts: Parts) -> HttpLimits:
     section = config.settings.limits
-    largest = max((source.body_bytes_max for source in parts.sources.all()), default=0)
     return HttpLimits(
         head_bytes_max=section.header_bytes_max,
         fields_max=section.header_count_max,
         head_s=section.header_timeout_s,
         body_stretch_s=section.body_timeout_s,
         keep_alive_s=section.keep_alive_s,
-        body_bytes_max=max(largest, section.body_bytes_max),
+        body_bytes_max=max(_largest_body(parts), section.body_bytes_max),
         connections_max=section.connections_max,
         connections_per_peer_max=section.connections_per_peer_max,
     )

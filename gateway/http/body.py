@@ -23,29 +23,54 @@ class Disconnected:
     """The sender went away, or was refused, before the body was complete. Nobody to answer."""
 
 
+@dataclass(frozen=True, slots=True)
+class NoRoom:
+    """All connections together hold as many bytes as they may. Answer 503; the sender retries."""
+
+
+@dataclass(slots=True)
+class Room:
+    """How many more bytes of bodies this process may hold, over all connections.
+
+    A cap for each body and one for the connections bound memory only by their product.
+    """
+
+    left: int
+
+
 async def read_body(
-    scope: Mapping[str, Any], receive: Receive, body_bytes_max: int
-) -> bytes | BodyTooLarge | Disconnected:
+    scope: Mapping[str, Any], receive: Receive, body_bytes_max: int, room: Room
+) -> bytes | BodyTooLarge | Disconnected | NoRoom:
     """Return the body, at most `body_bytes_max` bytes, joined once.
 
+    Its bytes are taken from `room`; whoever got a body gives them back when it lets go of it.
     `scope` and `receive` are those of an ASGI HTTP request behind `GuardedProtocol`, which lets
     at most one Content-Length through, and only digits.
     """
     if _announced_bytes(scope["headers"]) > body_bytes_max:
         return BodyTooLarge(body_bytes_max)
+    body: bytes | BodyTooLarge | Disconnected | NoRoom | None = None
     parts: list[bytes] = []
     received = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return Disconnected()
-        part: bytes = message.get("body", b"")
-        received += len(part)
-        if received > body_bytes_max:
-            return BodyTooLarge(body_bytes_max)
-        parts.append(part)
-        if not message.get("more_body", False):
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+    try:
+        while body is None:
+            message = await receive()
+            part: bytes = message.get("body", b"")
+            received += len(part)
+            room.left -= len(part)
+            parts.append(part)
+            if message["type"] == "http.disconnect":
+                body = Disconnected()
+            elif received > body_bytes_max:
+                body = BodyTooLarge(body_bytes_max)
+            elif room.left < 0:
+                body = NoRoom()
+            elif not message.get("more_body", False):
+                body = parts[0] if len(parts) == 1 else b"".join(parts)
+        return body
+    finally:
+        if not isinstance(body, bytes):
+            room.left += received
 
 
 def _announced_bytes(headers: list[tuple[bytes, bytes]]) -> int:

@@ -15,6 +15,7 @@ from gateway.app import internal_app
 from gateway.auth import new_token, token_text
 from gateway.config import Config, load_config
 from gateway.context import Context, KnownProfile
+from gateway.http.body import Room
 from gateway.intake import Intake
 from gateway.refusals import RefusalLog
 from gateway.source import Sources, build_sources
@@ -97,6 +98,7 @@ class Edge:
         self.new_id = lambda kind: make_id(kind, self.now, next(numbers).to_bytes(10))
         self.sources = Sources(build_sources(self.config))
         self.refusals = RefusalLog(self.store.inbox, lambda: self.now)
+        self.room = Room(1 << 20)
 
     async def post(
         self,
@@ -146,6 +148,7 @@ class Edge:
             lambda: self.now,
             self.new_id,
             self.acknowledge_s,
+            self.room,
         )
 
     def signed(self, body: bytes, event_id: str = "msg_1", at: int | None = None) -> Any:

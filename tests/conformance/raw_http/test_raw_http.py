@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from gateway.http.body import BodyTooLarge, Disconnected, read_body
+from gateway.http.body import BodyTooLarge, Disconnected, Room, read_body
 from gateway.http.limits import HttpLimits
 from gateway.http.server import Listener, bind, serve
 
@@ -57,7 +57,7 @@ class NotingApp:
             note["body"] = "<unread>"
         else:
             cap = 10**12 if path == "/uncapped" else ROUTE_BODY_BYTES_MAX
-            body = await read_body(scope, receive, cap)
+            body = await read_body(scope, receive, cap, Room(1 << 30))
             note["body"] = _shown(body)
             if isinstance(body, BodyTooLarge):
                 status = 413

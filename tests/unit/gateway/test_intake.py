@@ -305,6 +305,18 @@ async def test_a_body_of_exactly_the_limit_is_taken(edge: Edge) -> None:
     assert (await edge.post(body)).status == 200
 
 
+async def test_bodies_of_all_connections_share_one_bound(edge: Edge) -> None:
+    """SC-52: past it the answer is 503 and a record; what was let go of makes room again."""
+    edge.room.left = 100
+    told = await edge.post(b'"' + b"x" * 99 + b'"')
+    (refusal,) = await refusals(edge)
+    assert (told.status, refusal.reason, edge.room.left) == (503, "no_room", 100)
+    assert (await edge.post(b'"' + b"x" * 98 + b'"')).status == 200
+    await edge.post([b"half", {"type": "http.disconnect"}], [])
+    await edge.post([b"x" * 50, b"x" * 5000], [])
+    assert edge.room.left == 100
+
+
 async def test_a_sender_that_leaves_gets_no_answer(edge: Edge) -> None:
     """Half a request is neither an event nor a refusal."""
     told = await edge.post([b"half", {"type": "http.disconnect"}], [])
@@ -316,6 +328,14 @@ async def test_nobodys_refusals_are_for_those_who_see_everything(edge: Edge) -> 
     await edge.post(path=b"/in/nobody")
     (refusal,) = await refusals(edge)
     assert (refusal.scope.project, refusal.scope.mode, refusal.source) == ("*", "*", "")
+
+
+async def test_a_credential_sent_to_a_wrong_path_is_not_kept(edge: Edge) -> None:
+    """Only a source could tell which of its headers is a credential: without one, all may be."""
+    headers = [(b"x-gitlab-token", b"S3CRET"), (b"user-agent", b"GitLab/17")]
+    await edge.post(b"{}", headers, path=b"/in/nobody")
+    (refusal,) = await refusals(edge)
+    assert refusal.headers == ":path: /in/nobody\nx-gitlab-token: [redacted]\nuser-agent: GitLab/17"
 
 
 async def test_a_peer_without_an_address_is_taken(edge: Edge) -> None:

@@ -69,6 +69,14 @@ def test_every_wrong_source_is_named_at_once(tmp_path: Path) -> None:
     assert [line.split(":")[1].strip() for line in said.splitlines()] == ["sources.a", "sources.b"]
 
 
+def test_two_sources_have_no_key_in_common(tmp_path: Path) -> None:
+    """SC-04: with one key for both, a capture from one would be genuine at the other."""
+    said = mistake(
+        tmp_path, f"[sources.a]\npreset = 'github'\n{KEY}\n[sources.b]\npreset = 'github'\n{KEY}\n"
+    )
+    assert "sources a and b share a key" in said
+
+
 def test_a_key_that_does_not_fit_is_not_shown(tmp_path: Path) -> None:
     """A secret of another form stops the start, and stays a secret."""
     (tmp_path / "bad.key").write_text("whsec_!!S3CRET!!")

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from uvicorn.config import Config
 
-from gateway.http.body import Disconnected, read_body
+from gateway.http.body import Disconnected, Room, read_body
 from gateway.http.front import Front
 from gateway.http.limits import HttpLimits
 from gateway.http.protocol import GuardedProtocol
@@ -93,7 +93,7 @@ class Wire:
         """Read the body, answer 200."""
         if not self._reads:
             await asyncio.sleep(3600)
-        body = await read_body(scope, receive, 1 << 20)
+        body = await read_body(scope, receive, 1 << 20, Room(1 << 30))
         self.seen.append((scope["method"], scope["raw_path"], body))
         await send({"type": "http.response.start", "status": 200, "headers": NO_BODY})
         await send({"type": "http.response.body", "body": b""})

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gateway.http.body import read_body
+from gateway.http.body import Room, read_body
 from gateway.http.front import Front
 from gateway.http.limits import HttpLimits
 from gateway.http.server import Listener, ListenError, Stopped, bind, serve
@@ -42,7 +42,7 @@ class CommittingApp:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer after the commit."""
         self.started.set()
-        await read_body(scope, receive, 1 << 20)
+        await read_body(scope, receive, 1 << 20, Room(1 << 30))
         try:
             await self.gate.wait()
         except asyncio.CancelledError:
@@ -243,7 +243,7 @@ async def test_peer_that_does_not_read_is_cut_off() -> None:
     """An answer that is never taken does not hold its memory for ever."""
 
     async def flood(scope: Any, receive: Any, send: Any) -> None:
-        await read_body(scope, receive, 100)
+        await read_body(scope, receive, 100, Room(1 << 30))
         await send({"type": "http.response.start", "status": 200, "headers": []})
         for _ in range(400):
             await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
