@@ -130,8 +130,8 @@ def _rule(table: Table) -> Rule:
         confirm=confirm,
         confirm_pattern=_pattern(table) if confirm is not None else None,
     )
-    _check(table, rule)
     table.done()
+    _check(table, rule)
     return rule
 
 
