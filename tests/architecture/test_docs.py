@@ -18,6 +18,7 @@ from gateway.http.refusal import Refusal
 from gateway.intake import Unread
 from reconciler.domain import journal
 from reconciler.providers.profile import read_profile
+from verifiers.handshake import Unmet
 from verifiers.preset import parse_preset
 from verifiers.verdict import Flag, Reason
 
@@ -193,7 +194,7 @@ def test_every_reason_is_documented() -> None:
     """docs/reasons.md has a row for each slug that a person can meet, and none for another."""
     page = (ROOT / "docs" / "reasons.md").read_text().partition("## Why a status read")[0]
     rows = re.findall(r"(?m)^\| `([a-z_]+)` \|", page)
-    slugs = [*Reason, *Unread, *(refusal.slug for refusal in Refusal), *Flag, "weak"]
+    slugs = [*Reason, *Unread, *Unmet, *(refusal.slug for refusal in Refusal), *Flag, "weak"]
 
     assert sorted(str(slug) for slug in slugs) == sorted(rows)
 
