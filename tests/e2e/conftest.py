@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.engines import storage_of
 from tests.support.installation import Installation
 from tests.support.job_api import JobApi
 
@@ -16,13 +17,22 @@ def jobs() -> Iterator[JobApi]:
         yield api
 
 
+@pytest.fixture(scope="module")
+def engine(request: pytest.FixtureRequest) -> str:
+    """Name the ledger's engine: SQLite, unless a test is marked `on_both_engines`."""
+    name: str = getattr(request, "param", "sqlite")
+    return name
+
+
 @pytest.fixture
-def install(tmp_path: Path, jobs: JobApi) -> Iterator[Callable[[], Installation]]:
+def install(tmp_path: Path, jobs: JobApi, engine: str) -> Iterator[Callable[[], Installation]]:
     """Make installations of the product that end with the test."""
     made: list[Installation] = []
 
     def make() -> Installation:
-        made.append(Installation(tmp_path / f"installation-{len(made)}", provider_port=jobs.port))
+        folder = tmp_path / f"installation-{len(made)}"
+        storage = storage_of(engine, folder)
+        made.append(Installation(folder, provider_port=jobs.port, storage=storage))
         return made[-1]
 
     yield make

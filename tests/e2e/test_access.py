@@ -9,6 +9,7 @@ import pytest
 
 from gateway.app import ENDPOINTS
 from reconciler.domain.token import Role
+from tests.support.engines import on_both_engines, storage_of
 from tests.support.installation import Installation
 from tests.support.job_api import JobApi
 from tests.support.waiting import until
@@ -58,9 +59,11 @@ PLACES = ("shop/live", "shop/test", "other/live")
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, jobs: JobApi) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory, jobs: JobApi, engine: str) -> Iterator[World]:
     """Put an event, an operation and a token into each of three places."""
-    with Installation(tmp_path_factory.mktemp("access") / "it", provider_port=jobs.port) as gateway:
+    folder = tmp_path_factory.mktemp("access") / "it"
+    storage = storage_of(engine, folder)
+    with Installation(folder, provider_port=jobs.port, storage=storage) as gateway:
         for place in PLACES:
             project, mode = place.split("/")
             where = f'project = "{project}"\nmode = "{mode}"\n'
@@ -161,6 +164,7 @@ def _exchange(world: World, raw: bytes) -> Answer:
     return exchange(world.gateway.internal, raw)
 
 
+@on_both_engines
 @pytest.mark.parametrize("elsewhere", ["shop/test", "other/live"])
 @pytest.mark.parametrize(("method", "path"), [route for route in ROUTES if "{" in route[1]])
 def test_what_is_elsewhere_answers_like_what_does_not_exist(
@@ -177,6 +181,7 @@ def test_what_is_elsewhere_answers_like_what_does_not_exist(
     assert answers[0].without_date() == answers[1].without_date()
 
 
+@on_both_engines
 @pytest.mark.parametrize(
     ("path", "key"),
     [
@@ -246,6 +251,7 @@ def test_an_admin_of_one_project_cannot_reach_beyond_it(world: World) -> None:
     assert statuses == [403] * 5
 
 
+@on_both_engines
 def test_a_revoked_token_stops_with_the_next_request(world: World) -> None:
     """After the revocation the token is as good as none, for ever."""
     made = world.gateway.api("POST", "/v1/tokens", {"role": "viewer"}).json()

@@ -1,22 +1,30 @@
 """Killed at any moment, or stopped: what was acknowledged is there, what was begun is finished."""
 
+import contextlib
 import itertools
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 
+import anyio
 import apsw
 import pytest
 
-from tests.support.installation import Installation
+from reconciler.domain.journal import decode
+from reconciler.storage.contract import JournalEntry
+from reconciler.storage.redis.store import open_store as redis
+from reconciler.storage.sqlite.store import open_store as sqlite
+from tests.support.engines import on_both_engines
+from tests.support.installation import SQLITE, Installation
 from tests.support.job_api import JobApi, silence, state, timeline
 from tests.support.load import Load
 from tests.support.signing import Signed
 from tests.support.waiting import until
 from tests.support.wire import Connection
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, on_both_engines]
 
 ROUNDS = 5
 
@@ -35,22 +43,28 @@ def _stored(gateway: Installation) -> dict[str, dict[str, object]]:
     return by_id
 
 
-def _check_ledger(gateway: Installation) -> None:
-    """Check the file itself and that the journal has no gap and one entry an event."""
-    ledger = apsw.Connection(
-        str(gateway.folder / "data/ledger.db"), flags=apsw.SQLITE_OPEN_READONLY
-    )
+def _check_ledger(gateway: Installation, events: int) -> None:
+    """Check that the journal has no gap and one entry an event, and SQLite's file itself."""
+    if gateway.storage == SQLITE:
+        ledger = apsw.Connection(str(_file(gateway)), flags=apsw.SQLITE_OPEN_READONLY)
+        with contextlib.closing(ledger):
+            assert ledger.pragma("integrity_check") == "ok"
+    entries = anyio.run(_journal, gateway)
+    assert [entry.index for entry in entries] == list(range(len(entries)))
+    assert [decode(entry.entry)[0] for entry in entries].count("event.accepted") == events
+
+
+def _file(gateway: Installation) -> Path:
+    return gateway.folder / "data/ledger.db"
+
+
+async def _journal(gateway: Installation) -> list[JournalEntry]:
+    is_file = gateway.storage == SQLITE
+    store = sqlite(_file(gateway), now=lambda: 0) if is_file else redis(gateway.storage)
     try:
-        assert ledger.pragma("integrity_check") == "ok"
-        (count, last, events) = ledger.execute(
-            'SELECT count(*), max("index"), (SELECT count(*) FROM event) FROM journal'
-        ).fetchall()[0]
-        told = ledger.execute(
-            "SELECT count(*) FROM journal WHERE instr(entry, CAST('event.accepted' AS BLOB))"
-        ).fetchall()[0][0]
+        return await store.journal.page(-1, 1_000_000)
     finally:
-        ledger.close()
-    assert (count, told) == (int(str(last)) + 1, events)
+        await store.close()
 
 
 def test_nothing_acknowledged_is_lost_when_killed_under_load(
@@ -102,7 +116,7 @@ def test_nothing_acknowledged_is_lost_when_killed_under_load(
     ended = {o["remote_job_id"]: gateway.ends(o["operation_id"])["state"] for o in operations}
     assert ended == wanted
     assert gateway.stop() == 0
-    _check_ledger(gateway)
+    _check_ledger(gateway, len(stored))
 
 
 def test_a_lease_of_a_killed_worker_is_taken_over(
@@ -169,7 +183,7 @@ def test_a_stop_under_load_finishes_what_was_accepted(
     assert {signed.event_id for signed in load.acknowledged} <= set(stored)
     assert '"handlers_cancelled": 0' in gateway.log
     assert gateway.stop() == 0
-    _check_ledger(gateway)
+    _check_ledger(gateway, len(stored))
 
 
 def test_a_stop_waits_for_a_body_that_is_on_its_way(

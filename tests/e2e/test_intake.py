@@ -9,19 +9,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.engines import on_both_engines, storage_of
 from tests.support.installation import Installation
 from tests.support.signing import Sender
 from tests.support.wire import Connection, request
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, on_both_engines]
 
 BODY = b' \r\n{"type": "order.paid", "text": "\xc3\xa9 \\u00e9  \\n", "n": 1.0}\x00\xff\r\n\t '
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def gateway(tmp_path_factory: pytest.TempPathFactory, engine: str) -> Iterator[Installation]:
     """Run a gateway with two sources; the second one takes large bodies."""
-    with Installation(tmp_path_factory.mktemp("intake") / "it") as installation:
+    folder = tmp_path_factory.mktemp("intake") / "it"
+    with Installation(folder, storage=storage_of(engine, folder)) as installation:
         installation.source("hooks")
         installation.source("large", extra="body_bytes_max = 400000\n")
         yield installation.start()

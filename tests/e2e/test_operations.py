@@ -10,20 +10,23 @@ from typing import Any
 import pytest
 
 from reconciler.domain.operation import State, Transition, fold
+from tests.support.engines import on_both_engines, storage_of
 from tests.support.installation import Installation
 from tests.support.job_api import JobApi, document, state, status, timeline
 from tests.support.signing import Sender
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, on_both_engines]
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory, jobs: JobApi) -> Iterator[Installation]:
+def gateway(
+    tmp_path_factory: pytest.TempPathFactory, jobs: JobApi, engine: str
+) -> Iterator[Installation]:
     """Run a gateway that knows the provider by two profiles: eager, and only when hinted."""
-    with Installation(
-        tmp_path_factory.mktemp("operations") / "it", provider_port=jobs.port
-    ) as installation:
+    folder = tmp_path_factory.mktemp("operations") / "it"
+    storage = storage_of(engine, folder)
+    with Installation(folder, provider_port=jobs.port, storage=storage) as installation:
         for name in ("jobs", "patient"):
             installation.profile(name, poll=name)
             installation.source(name, name)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support import job_api
+from tests.support.engines import on_both_engines, storage_of
 from tests.support.installation import Installation
 from tests.support.job_api import JobApi, Reply, document, raw, state, status, timeline
 from tests.support.waiting import until
@@ -22,11 +23,13 @@ pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory, jobs: JobApi) -> Iterator[Installation]:
+def gateway(
+    tmp_path_factory: pytest.TempPathFactory, jobs: JobApi, engine: str
+) -> Iterator[Installation]:
     """Run a gateway whose calls have a deadline of a second and a cap of 64 KiB."""
-    with Installation(
-        tmp_path_factory.mktemp("faults") / "it", provider_port=jobs.port
-    ) as installation:
+    folder = tmp_path_factory.mktemp("faults") / "it"
+    storage = storage_of(engine, folder)
+    with Installation(folder, provider_port=jobs.port, storage=storage) as installation:
         installation.profile("jobs")
         installation.profile("hasty", "result_s = 2\n")
         installation.source("jobs", "jobs")
@@ -107,6 +110,7 @@ def test_a_read_that_tells_nothing_moves_nothing(
     assert reads[1]["detail"] == detail
 
 
+@on_both_engines
 @pytest.mark.parametrize(
     "fault", ["unknown_word", "unauthorized", "html_login", "not_yet_known", "unavailable"]
 )
@@ -138,6 +142,7 @@ def test_a_redirect_is_not_followed(
     assert jobs.reads(other) == []
 
 
+@on_both_engines
 def test_an_answer_about_another_job_needs_a_decision(
     gateway: Installation, jobs: JobApi, job_id: str
 ) -> None:
@@ -154,6 +159,7 @@ def test_an_answer_about_another_job_needs_a_decision(
     assert len(jobs.reads(job_id)) == reads
 
 
+@on_both_engines
 @pytest.mark.parametrize("code", [429, 503])
 def test_retry_after_is_obeyed(gateway: Installation, jobs: JobApi, job_id: str, code: int) -> None:
     """Told to wait two seconds, the gateway does not ask sooner, not even when hinted."""
@@ -213,6 +219,7 @@ def test_a_provider_that_is_down_and_comes_back_is_asked_again(
             assert gateway.ends(operation_id)["state"] == "succeeded"
 
 
+@on_both_engines
 def test_slow_reads_do_not_hold_up_the_others(
     gateway: Installation, jobs: JobApi, job_id: str
 ) -> None:

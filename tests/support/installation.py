@@ -5,6 +5,7 @@ that was used stands in it: each test that runs a server tests that as well.
 """
 
 import contextlib
+import copy
 import json
 import os
 import re
@@ -61,7 +62,7 @@ POLLS = {
 
 _HEAD = """
 [storage]
-url = "sqlite:data/ledger.db"
+{storage}
 [public]
 listen = "127.0.0.1:0"
 [internal]
@@ -83,11 +84,25 @@ header_timeout_s = 0.5
 """
 
 
-class Installation:
-    """A folder with a configuration, secrets in files, and at most one server."""
+#: A ledger in the installation's own folder.
+SQLITE = "sqlite:data/ledger.db"
 
-    def __init__(self, folder: Path, *, provider_port: int = 9) -> None:
+
+def _stored_at(url: str) -> str:
+    own = "" if url == SQLITE else '\nfolder = "data"'
+    return f'url = "{url}"{own}'
+
+
+class Installation:
+    """A folder with a configuration, secrets in files, and at most one server.
+
+    On a shared ledger `node` gives it further servers.
+    """
+
+    def __init__(self, folder: Path, *, provider_port: int = 9, storage: str = SQLITE) -> None:
         self.folder = folder
+        self.storage = storage
+        self.role: str | None = None
         self.secrets: list[str] = []
         self.senders: dict[str, Sender] = {}
         self.log = ""
@@ -95,7 +110,7 @@ class Installation:
         self.log_cut = threading.Event()
         self._reader: threading.Thread | None = None
         self.token_folder = folder / "data"
-        self._sections = [_HEAD.format(port=provider_port)]
+        self._sections = [_HEAD.format(port=provider_port, storage=_stored_at(storage))]
         self._base_url = f"http://127.0.0.1:{provider_port}"
         (folder / "secrets").mkdir(parents=True)
         self.keep_secret("provider", TOKEN)
@@ -155,6 +170,13 @@ class Installation:
 
     # The server
 
+    def node(self, role: str | None = None) -> "Installation":
+        """Return one more server of this installation: the same files, its own process and log."""
+        node = copy.copy(self)
+        node.role, node.process, node.log = role, None, ""
+        node.log_cut, node._reader = threading.Event(), None
+        return node
+
     def command(self, *arguments: str) -> list[str]:
         """Return a command line of the product with this configuration."""
         return [*_COMMAND, *arguments, "--config", str(self.config)]
@@ -169,8 +191,12 @@ class Installation:
         """Write the configuration, start the server, and wait until it listens."""
         self.write()
         self._join()
+        role = ("--role", self.role) if self.role else ()
         process = subprocess.Popen(
-            self.command("serve"), stderr=subprocess.PIPE, cwd=self.folder, env=self.environment
+            self.command("serve", *role),
+            stderr=subprocess.PIPE,
+            cwd=self.folder,
+            env=self.environment,
         )
         begins = len(self.log)
         self.process = process
@@ -180,10 +206,11 @@ class Installation:
         def listening() -> dict[str, int] | None:
             found = dict(_ADDRESS.findall(self.log, begins))
             assert process.poll() is None, self.log
-            return {k: int(v) for k, v in found.items()} if len(found) == 2 else None
+            return {k: int(v) for k, v in found.items()} if len(found) == wanted else None
 
+        wanted = 1 if self.role == "reconciler" else 2
         ports = until(listening, f"the server listens\n{self.log}", STARTED_S)
-        self.public, self.internal = ports["public"], ports["internal"]
+        self.public, self.internal = ports.get("public", 0), ports["internal"]
         return self
 
     def _read(self, process: subprocess.Popen[bytes]) -> None:
