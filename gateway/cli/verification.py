@@ -4,9 +4,7 @@ Secrets are references (env:NAME, file:PATH, cred:NAME), never values: others on
 read command lines. Exit codes: 0 accepted, 1 refused or a vector failed, 2 usage.
 """
 
-import json
 import shlex
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import click
 
+from gateway.cli.captured import capture_options, captured, read
 from gateway.cli.errors import CommandError, Exit
 from gateway.cli.invocation import Invocation, format_option
 from gateway.cli.output import inert, print_json, print_lines
@@ -41,37 +40,39 @@ _MARKS = {State.PASSED: "ok", State.FAILED: "FAILED", State.NOT_REACHED: "-"}
     help="env:NAME, file:PATH or cred:NAME; may be repeated.",
 )
 @click.option("--key-id", "key_ids", multiple=True, help="A name for each secret, in order.")
-@click.option(
-    "--headers",
-    required=True,
-    type=_INPUT,
-    help="JSON pairs, or a `Name: value` a line; - is stdin.",
-)
-@click.option("--body", required=True, type=_INPUT, help="The raw body; - is stdin.")
+@capture_options
 @click.option("--at", type=int, help="The time to verify at, unix seconds; default now.")
-@click.option("--url", default="", help="The URL that the sender used.")
-@click.option("--method", default="POST", show_default=True)
 @click.option("--explain", is_flag=True, help="Say what would mend it.")
 @format_option
 @click.pass_context
 def verify(  # noqa: PLR0917  # one parameter an option
     context: click.Context,
+    /,
     name: str,
     references: tuple[str, ...],
     key_ids: tuple[str, ...],
-    headers: Path,
-    body: Path,
     at: int | None,
-    url: str,
-    method: str,
     explain: bool,
+    **where: Any,
 ) -> None:
     """Say whether a captured request is genuine, check by check."""
-    preset, secrets = _preset(name), tuple(_secret(reference) for reference in references)
+    request = captured(**where)
+    judge(context, _preset(name), request, references, key_ids, at=at, explain=explain)
+
+
+def judge(
+    context: click.Context,
+    preset: Preset,
+    request: RawRequest,
+    references: tuple[str, ...],
+    key_ids: tuple[str, ...] = (),
+    *,
+    at: int | None = None,
+    explain: bool = True,
+) -> None:
+    """Print the verdict on a request, and what would mend it; a refusal ends with exit code 1."""
+    secrets = tuple(_secret(reference) for reference in references)
     keys = _keys(preset, secrets, key_ids)
-    if str(headers) == str(body) == "-":
-        raise click.UsageError("--headers and --body cannot both be stdin")
-    request = RawRequest(method, url, parse_headers(_read(headers)), _read(body))
     now = int(time.time()) if at is None else at
     verdict = verify_request(request, preset, keys, now)
     report = _report(verdict, preset)
@@ -156,7 +157,7 @@ def sign(  # noqa: PLR0917  # one parameter an option
     keys = _keys(preset, (_secret(reference),), ())
     now = int(time.time()) if at is None else at
     try:
-        pairs = sign_body(_read(body), preset, keys, now, event_id=event_id, event_type=event_type)
+        pairs = sign_body(read(body), preset, keys, now, event_id=event_id, event_type=event_type)
     except (ValueError, TypeError) as error:
         raise click.UsageError(str(error)) from None
     headers = [(header.decode(), value.decode("latin-1")) for header, value in pairs]
@@ -211,39 +212,6 @@ def _vector_files(paths: tuple[Path, ...]) -> Iterator[Path]:
             yield from sorted(path.rglob("*.json"))
         else:
             yield path
-
-
-def parse_headers(raw: bytes) -> tuple[tuple[bytes, bytes], ...]:
-    """Return header pairs from JSON pairs or from `Name: value` lines, names in lower case.
-
-    Order and repeats stay. The request line of a raw capture and an empty last line are skipped.
-    """
-    if raw.lstrip().startswith(b"["):
-        try:
-            return tuple((_octets(n).lower(), _octets(v)) for n, v in json.loads(raw))
-        except (ValueError, TypeError, AttributeError):
-            raise click.UsageError("--headers: not a JSON list of [name, value] pairs") from None
-    pairs = []
-    for number, line in enumerate(raw.replace(b"\r\n", b"\n").split(b"\n"), 1):
-        name, colon, value = line.partition(b":")
-        if not line or (number == 1 and line.startswith((b"POST ", b"PUT ", b"GET "))):
-            continue
-        if not colon or not name or name != name.strip():
-            raise click.UsageError(f"--headers: line {number} is not `Name: value`")
-        # One space after the colon belongs to the notation; more is part of what came.
-        pairs.append((name.lower(), value.removeprefix(b" ")))
-    return tuple(pairs)
-
-
-def _octets(text: str) -> bytes:
-    try:
-        return text.encode("latin-1")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-
-
-def _read(path: Path) -> bytes:
-    return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
 
 
 def _preset(name: str) -> Preset:

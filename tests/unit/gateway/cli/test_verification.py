@@ -10,7 +10,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from gateway.cli.verification import parse_headers, sign, vectors, verify
+from gateway.cli.captured import parse_headers
+from gateway.cli.verification import sign, vectors, verify
 from tests.support.vectors import BODY, FOLDER, NOW, OTHER_SECRET, SECRET
 
 AT = ("--at", str(NOW))
