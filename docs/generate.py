@@ -6,6 +6,7 @@ A test compares the pages with what this module would write, so they never tell 
 from pathlib import Path
 
 from reconciler.domain.operation import RULES, TRANSITIONS, Rule, State, Trigger
+from verifiers.catalogue import PROVEN, Entry, catalogue, counts
 
 FOLDER = Path(__file__).parent
 
@@ -84,7 +85,44 @@ def _standing(rule: Rule) -> str:
     return ", ".join(parts)
 
 
-PAGES = {"state-machine.md": state_machine}
+PRESETS = """\
+# All presets
+
+This page is generated from `verifiers/presets/` (`make docs`); a test compares the two. What a
+preset may say is in [its grammar](preset-grammar.md); `vouchback preset show NAME` says more of
+one.
+
+*Proof* is what a preset's vectors come from: **sdk** (requests accepted and refused by the
+provider's own library), **published** (examples that the provider publishes), **reference** (an
+independent checker), or only **documented** (the formula on the provider's page, by openssl).
+*Handshake* is what is answered when a webhook is registered. *Status read* is the call that
+confirms what an event says.
+
+"""
+
+
+def presets() -> str:
+    """Return the page `reference/presets.md`."""
+    entries = catalogue()
+    found = counts(entries)
+    by_proof = ", ".join(f"{found[proof]} {proof}" for proof in (*PROVEN, "documented"))
+    lines = [
+        f"**{found['total']} presets, {found['proven']} of them proven** ({by_proof}).",
+        "",
+        "| preset | kind | algorithm | proof | handshake | status read |",
+        "|---|---|---|---|---|---|",
+        *(_row(entry) for entry in entries),
+    ]
+    return PRESETS + "\n".join(lines) + "\n"
+
+
+def _row(entry: Entry) -> str:
+    name = f"[{entry.provider}]({entry.docs})" if entry.docs else entry.provider
+    cells = (name, entry.kind, entry.algorithm, entry.proof, entry.handshake, entry.status_read)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+PAGES = {"state-machine.md": state_machine, "reference/presets.md": presets}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

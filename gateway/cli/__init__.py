@@ -20,6 +20,7 @@ _ENTRIES = {
     "verify": Entry("gateway.cli.verification:verify", "Say offline whether a request is genuine."),
     "sign": Entry("gateway.cli.verification:sign", "Print the headers that sign a body."),
     "vectors": Entry("gateway.cli.verification:vectors", "Run files of test vectors."),
+    "preset": Entry("gateway.cli.preset:preset", "Signature schemes: list, show, new, check."),
     "events": Entry("gateway.cli.events:events", "What arrived: list, show, raw, refused."),
     "ops": Entry("gateway.cli.ops:ops", "Operations: list, show, create."),
     "source": Entry("gateway.cli.source:source", "Configured senders: list, show."),
