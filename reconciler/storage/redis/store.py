@@ -10,6 +10,7 @@ from reconciler.storage.redis.journal import Journal
 from reconciler.storage.redis.news import News
 from reconciler.storage.redis.operations import Operations
 from reconciler.storage.redis.pipeline import Pipeline
+from reconciler.storage.redis.published_keys import PublishedKeys
 from reconciler.storage.redis.tokens import Tokens
 from reconciler.storage.redis.upkeep import Upkeep
 from reconciler.storage.redis.work import Work
@@ -31,6 +32,7 @@ class RedisStore:
     work: contract.Work
     journal: contract.Journal
     tokens: contract.Tokens
+    published_keys: contract.PublishedKeys
     upkeep: contract.Upkeep
 
     def __init__(self, address: Address, queue_max: int) -> None:
@@ -44,6 +46,7 @@ class RedisStore:
         self.work = Work(reads, writes, self._news)
         self.journal = Journal(reads)
         self.tokens = Tokens(reads, writes)
+        self.published_keys = PublishedKeys(reads, writes)
         self.upkeep = Upkeep(reads, writes, gate)
 
     async def close(self) -> None:

@@ -11,6 +11,7 @@ from reconciler.storage.sqlite.events import Events
 from reconciler.storage.sqlite.inbox import Inbox
 from reconciler.storage.sqlite.journal import Journal
 from reconciler.storage.sqlite.operations import Operations
+from reconciler.storage.sqlite.published_keys import PublishedKeys
 from reconciler.storage.sqlite.tokens import Tokens
 from reconciler.storage.sqlite.upkeep import Upkeep
 from reconciler.storage.sqlite.work import Work
@@ -33,6 +34,7 @@ class SQLiteStore:
     work: contract.Work
     journal: contract.Journal
     tokens: contract.Tokens
+    published_keys: contract.PublishedKeys
     upkeep: contract.Upkeep
 
     def __init__(self, executor: Executor, bell: Bell, lock: file.Lock) -> None:
@@ -43,6 +45,7 @@ class SQLiteStore:
         self.work = Work(executor, bell)
         self.journal = Journal(executor)
         self.tokens = Tokens(executor)
+        self.published_keys = PublishedKeys(executor)
         self.upkeep = Upkeep(executor)
 
     async def close(self) -> None:

@@ -82,3 +82,27 @@ local function event_of(seq)
   return {seq, fields, redis.call('HGET', at('owner'), seq), redis.call('HGET', at('seen'), seq),
           redis.call('HGET', at('kinds'), fields[10])}
 end
+
+-- Write fields of a key document; when it is due (empty: not by itself) and how long it is held
+-- unless they stay as they are.
+local function write_keys(source, url, due, hold, ...)
+  local record, member = at('key_document', source, url), source .. ' ' .. url
+  local revision = redis.call('INCR', at('keys', 'revision'))
+  redis.call('HSET', record, 'revision', revision, ...)
+  redis.call('ZADD', at('keys', 'changed'), revision, member)
+  if not due then return end
+  redis.call('HSET', record, 'due', due, 'hold', hold)
+  if due == '' then redis.call('ZREM', at('keys', 'due'), member)
+  else redis.call('ZADD', at('keys', 'due'), due, member) end
+end
+
+-- The key documents of some sources that are due, the most overdue first.
+local function due_keys(now, sources)
+  local wanted, found = {}, {}
+  for _, source in ipairs(sources) do wanted[source] = true end
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', at('keys', 'due'), '-inf', now)) do
+    local source, url = string.match(member, '^(%S+) (.*)$')
+    if wanted[source] then found[#found + 1] = {source, url} end
+  end
+  return found
+end
