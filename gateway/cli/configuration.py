@@ -34,7 +34,7 @@ def show(invocation: Invocation) -> None:
     loaded = invocation.load()
     document = loaded.settings.model_dump(mode="json")
     if invocation.format != "table":
-        print_json(document)
+        print_json(document, invocation.format)
         return
     say(f"from {loaded.where()}; relative paths start in {loaded.folder}")
     for line in flat(document):
@@ -53,7 +53,7 @@ def reload(invocation: Invocation) -> None:
             raise CommandError(error.message, Exit.CONFIGURATION, "nothing was changed") from None
         raise
     if invocation.format != "table":
-        print_json(told)
+        print_json(told, invocation.format)
         return
     say(f"read again: {told['sources']} sources")
 

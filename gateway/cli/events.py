@@ -95,7 +95,7 @@ def show(invocation: Invocation, event_id: str) -> None:
     event = api.get(path)
     conflicts = api.get(f"{path}/conflicts")["items"]
     if invocation.format != "table":
-        print_json({**event, "conflicts": conflicts})
+        print_json({**event, "conflicts": conflicts}, invocation.format)
         return
     _print_event(event)
     for line in checks_of(invocation, event["source"]):

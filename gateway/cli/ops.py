@@ -76,7 +76,7 @@ def show(invocation: Invocation, operation_id: str) -> None:
     if invocation.format == "table":
         print_story(story)
     else:
-        print_json(story)
+        print_json(story, invocation.format)
 
 
 @ops.command("create")
@@ -99,5 +99,5 @@ def create(invocation: Invocation, profile: str, job: str | None, reference: str
     if invocation.format == "table":
         click.echo(inert(operation["operation_id"]))
     else:
-        print_json(operation)
+        print_json(operation, invocation.format)
     say(f"next: vouchback ops show {inert(operation['operation_id'])}")

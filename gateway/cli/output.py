@@ -42,9 +42,9 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
     return json.dumps(value, indent=indent)
 
 
-def print_json(value: Any) -> None:
-    """Print one JSON document."""
-    click.echo(to_json(value, indent=2))
+def print_json(value: Any, style: str = "json") -> None:
+    """Print one JSON document: over several lines, or as `ndjson` on one."""
+    click.echo(to_json(value, indent=None if style == "ndjson" else 2))
 
 
 def print_lines(items: Iterable[Any]) -> None:

@@ -5,6 +5,7 @@ import click
 from gateway.cli.client import segment
 from gateway.cli.invocation import Invocation, server_options
 from gateway.cli.output import print_facts, print_json, print_page
+from gateway.cli.rotate import rotate
 
 _SOURCES = {
     "SOURCE": "name",
@@ -40,4 +41,7 @@ def show(invocation: Invocation, name: str) -> None:
     if invocation.format == "table":
         print_facts(found)
     else:
-        print_json(found)
+        print_json(found, invocation.format)
+
+
+source.add_command(rotate)

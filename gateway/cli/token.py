@@ -54,7 +54,7 @@ def create(
     document = {name: value for name, value in wanted.items() if value is not None}
     _, made = invocation.api().post("/v1/tokens", document)
     if invocation.format != "table":
-        print_json(made)
+        print_json(made, invocation.format)
         return
     click.echo(inert(made["token"]))
     say(f"{inert(made['token_id'])}: shown this once; keep it in a file that only you can read")
@@ -77,6 +77,6 @@ def revoke(invocation: Invocation, token_id: str) -> None:
     """Revoke a token; it stops working at once."""
     _, revoked = invocation.api().post(f"/v1/tokens/{segment(token_id)}/revoke", {})
     if invocation.format != "table":
-        print_json(revoked)
+        print_json(revoked, invocation.format)
         return
     say(f"{inert(token_id)} is revoked")

@@ -164,7 +164,7 @@ def sign(  # noqa: PLR0917  # one parameter an option
     if url is not None:
         click.echo(_curl(headers, body, url))
     elif context.ensure_object(Invocation).format != "table":
-        print_json(headers)
+        print_json(headers, context.ensure_object(Invocation).format)
     else:
         for header, value in headers:
             click.echo(f"{header}: {value}")
@@ -183,8 +183,9 @@ def _curl(headers: list[tuple[str, str]], body: Path, url: str) -> str:
     metavar="FILE...",
     type=click.Path(exists=True, path_type=Path),
 )
+@click.option("--by-provider", is_flag=True, help="One line a file before the last one.")
 @click.pass_context
-def vectors(context: click.Context, paths: tuple[Path, ...]) -> None:
+def vectors(context: click.Context, paths: tuple[Path, ...], by_provider: bool) -> None:
     """Run vector files, and folders of them; the last line counts."""
     passed = failed = 0
     for file in _vector_files(paths):
@@ -199,6 +200,8 @@ def vectors(context: click.Context, paths: tuple[Path, ...]) -> None:
             click.echo(f"{inert(f'{file}: {vector.name}: {failure}')}")
         passed += len(found) - len(wrong)
         failed += len(wrong)
+        if by_provider:
+            click.echo(inert(f"{file.stem}: {len(found) - len(wrong)} passed, {len(wrong)} failed"))
     click.echo(f"{passed} passed, {failed} failed")
     if failed:
         context.exit(Exit.NEGATIVE)

@@ -7,7 +7,7 @@ from gateway import render
 from gateway.context import Context
 from gateway.endpoint import OPERATORS, READERS, Endpoint
 from gateway.problems import invalid, not_found
-from gateway.routes.query import limit, page, parameters, whole
+from gateway.routes.query import id_cursor, limit, page, parameters, whole
 from reconciler.domain.event import Event
 from reconciler.domain.token import Role, Token
 from reconciler.storage.contract import EventQuery, RefusalQuery
@@ -65,7 +65,7 @@ async def list_refusals(request: Request, context: Context, caller: Token) -> Re
         scope=caller.scope,
         source=found.get("source"),
         reason=found.get("reason"),
-        before=found.get("before"),
+        before=id_cursor(found, "rfs"),
         limit=wanted,
     )
     items = await context.store.events.refusals(query)

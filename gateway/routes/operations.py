@@ -12,7 +12,7 @@ from gateway import render
 from gateway.context import Context, KnownProfile
 from gateway.endpoint import OPERATORS, READERS, Endpoint
 from gateway.problems import invalid, not_found
-from gateway.routes.query import json_object, limit, page, parameters, text, whole
+from gateway.routes.query import id_cursor, json_object, limit, page, parameters, text, whole
 from reconciler.domain.operation import Operation, State, Transition
 from reconciler.domain.token import Role, Token
 from reconciler.storage.contract import AlreadyRegistered, OperationQuery
@@ -83,7 +83,7 @@ async def list_operations(request: Request, context: Context, caller: Token) -> 
         states=_states(found.get("state")),
         remote_job_id=found.get("job"),
         client_reference=found.get("reference"),
-        before=found.get("before"),
+        before=id_cursor(found, "op"),
         limit=wanted,
     )
     items = await context.store.operations.page(query)

@@ -4,6 +4,7 @@ What is wrong becomes a problem document that names it.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,9 +20,11 @@ BODY_BYTES_MAX = 64 * 1024
 _PAGE = ("before", "limit")
 
 
-def parameters(request: Request, known: Iterable[str] = ()) -> dict[str, str]:
+def parameters(
+    request: Request, known: Iterable[str] = (), *, paged: bool = True
+) -> dict[str, str]:
     """Return the query's parameters; an unknown or repeated one is refused."""
-    allowed = (*known, *_PAGE)
+    allowed = (*known, *_PAGE) if paged else tuple(known)
     found: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name not in allowed:
@@ -39,6 +42,14 @@ def limit(found: dict[str, str]) -> int:
     if not 1 <= number <= LIMIT_MAX:
         raise invalid(f"limit is a number from 1 to {LIMIT_MAX}")
     return number
+
+
+def id_cursor(found: dict[str, str], kind: str) -> str | None:
+    """Return the cursor of a list that goes by ids of a kind."""
+    cursor = found.get("before")
+    if cursor is not None and not re.fullmatch(f"{kind}_[0-9a-z]{{26}}", cursor):
+        raise invalid("before is the `next` of the last page")
+    return cursor
 
 
 def page(items: list[dict[str, Any]], cursor: str, wanted: int) -> JSONResponse:

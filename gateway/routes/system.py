@@ -17,7 +17,7 @@ from reconciler.domain.token import Token
 
 async def list_sources(request: Request, context: Context, caller: Token) -> Response:
     """List the configured sources."""
-    parameters(request)
+    parameters(request, paged=False)
     items = [item for item in context.sources.all() if caller.scope.covers(item.scope)]
     return whole(render.source(item) for item in items)
 

@@ -81,7 +81,7 @@ def _expires_at(fields: dict[str, Any], now: int) -> int | None:
 
 async def list_tokens(request: Request, context: Context, caller: Token) -> Response:
     """List tokens, newest first."""
-    parameters(request)
+    parameters(request, paged=False)
     items = [item for item in await context.store.tokens.page() if caller.scope.covers(item.scope)]
     return whole(render.token(item) for item in items)
 

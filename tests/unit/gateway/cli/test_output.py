@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gateway.cli.output import inert, print_page, text_of, to_json
+from gateway.cli.output import inert, print_json, print_page, text_of, to_json
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31mred\u202egnp.exe\u2066\x9b2J\r\n\u2028\x7f"
 
@@ -59,6 +59,13 @@ def test_ndjson_is_one_item_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = capsys.readouterr()
 
     assert (out, err) == ('{"name": "x\\ny"}\n', "")
+
+
+def test_ndjson_of_one_thing_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """A reader of lines gets one line a document, of single things too."""
+    print_json({"a": [1]}, "ndjson")
+
+    assert capsys.readouterr().out == '{"a": [1]}\n'
 
 
 def test_an_empty_table_prints_nothing_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,12 +64,21 @@ async def test_odd_values_find_nothing(edge: Edge, query: str) -> None:
     assert (answer.status_code, answer.json()) == (200, {"items": [], "next": None})
 
 
+CURSOR = "before is the `next` of the last page"
+
+
 @pytest.mark.parametrize("before", ["%00", "%ff", "zzz", "op_%27%22", "x" * 9_000])
-async def test_a_cursor_is_only_a_place(edge: Edge, before: str) -> None:
-    """Whatever stands in `before` of a list by id gives a page."""
-    for path in ("/v1/operations", "/v1/refusals"):
+async def test_a_cursor_that_no_page_gave_is_refused(edge: Edge, before: str) -> None:
+    """Whoever mistypes a cursor must not get the first page for it."""
+    for path in ("/v1/events", "/v1/operations", "/v1/refusals"):
         answer = await edge.call("GET", f"{path}?before={before}")
-        assert (answer.status_code, answer.json()["next"]) == (200, None)
+        assert (answer.status_code, answer.json()["detail"]) == (400, CURSOR)
+
+
+async def test_a_list_without_pages_knows_no_cursor(edge: Edge) -> None:
+    """What would be ignored is refused."""
+    for path in ("/v1/tokens", "/v1/sources"):
+        assert (await edge.call("GET", f"{path}?limit=5")).status_code == 400
 
 
 async def test_an_unknown_state_names_the_known_ones(edge: Edge) -> None:
