@@ -13,7 +13,7 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import random
@@ -184,17 +184,6 @@ def _worker(config: Config, store: Store, parts: Parts, client: ProviderClient) 
 
 
 def _context(store: Store, parts: Parts, worker: Worker | None) -> Context:
-    async def unready() -> list[str]:
-        reasons = []
-        try:
-            async with asyncio.timeout(_PROBE_S):
-                await store.upkeep.probe(now_ms())
-        except (StorageUnavailableError, TimeoutError):
-            reasons.append("storage")
-        if worker is not None and now_ms() - worker.last_tick_at > _TICK_AGE_MAX_MS:
-            reasons.append("worker")
-        return reasons
-
     return Context(
         store=store,
         sources=parts.sources,
@@ -203,8 +192,34 @@ def _context(store: Store, parts: Parts, worker: Worker | None) -> Context:
         new_id=new_id,
         random=secrets.token_bytes,
         reload=parts.reload,
-        unready=unready,
+        unready=_readiness(store, worker),
     )
+
+
+def _readiness(store: Store, worker: Worker | None) -> Callable[[], Awaitable[list[str]]]:
+    """Return what tells the slugs of all that is wrong; the log tells once what to do about it."""
+    told: str | None = None
+
+    async def unready() -> list[str]:
+        nonlocal told
+        reasons, trouble = [], None
+        try:
+            async with asyncio.timeout(_PROBE_S):
+                await store.upkeep.probe(now_ms())
+        except StorageUnavailableError as error:
+            trouble = str(error)
+        except TimeoutError:
+            trouble = f"the ledger does not answer within {_PROBE_S} s"
+        if trouble is not None:
+            reasons.append("storage")
+        if worker is not None and now_ms() - worker.last_tick_at > _TICK_AGE_MAX_MS:
+            reasons.append("worker")
+        if trouble is not None and trouble != told:
+            _log.warning("storage_unready", error=trouble)
+        told = trouble
+        return reasons
+
+    return unready
 
 
 def _call_limits(config: Config) -> Limits:
