@@ -47,7 +47,9 @@ check: $(VENV)/test.stamp  ## format, lint, types, house rules
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/architecture
 
-bench: $(VENV)/test.stamp  ## measure the intake path against bare uvicorn in the same run
+bench: $(VENV)/test.stamp  ## measure: intake against bare uvicorn, HTTP front, verification (needs wrk)
+	$(BIN)/python bench/http_front.py
+	$(BIN)/python bench/verification.py
 	$(BIN)/python bench/intake.py
 
 docs: $(VENV)/run.stamp  ## write the pages of docs/ that are made from the code
