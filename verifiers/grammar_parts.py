@@ -4,7 +4,7 @@ import re
 
 from verifiers.layout import Kind, Layout
 from verifiers.locate import Locator, Place, parse_locator
-from verifiers.preset import Ack, Preset, Published, SecretForm
+from verifiers.preset import KEY_NAME, Ack, Preset, Published, SecretForm
 from verifiers.reason import Check
 from verifiers.schemes import ALGORITHMS
 from verifiers.table import Table
@@ -139,6 +139,11 @@ def read_ack(top: Table) -> Ack:
     return ack
 
 
+def _names_key(preset: Preset) -> bool:
+    """Whether requests say which key they are signed with."""
+    return KEY_NAME in (*preset.slots.values(), *(slot for slot, _ in preset.labelled))
+
+
 def checks_made(preset: Preset) -> tuple[Check, ...]:
     """Return the checks of a preset, in their order: a scheme of its own makes them all."""
     if preset.unsigned:
@@ -151,7 +156,7 @@ def checks_made(preset: Preset) -> tuple[Check, ...]:
         Check.TIMESTAMP_READABLE: own or rule is not None,
         Check.ID_READABLE: bool(preset.event_id) and preset.event_id[0].place is Place.HEADER,
         Check.CONTENT_PRESENT: own or bool(preset.derived or preset.labelled),
-        Check.KEY_KNOWN: own or preset.published is not None,
+        Check.KEY_KNOWN: own or preset.published is not None or _names_key(preset),
         Check.CONTENT_AGREES: own or bool(preset.matches),
         Check.TIMESTAMP_FRESH: own or (rule is not None and rule.judged),
     }

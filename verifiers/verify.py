@@ -58,7 +58,7 @@ def _match(claim: Claim, preset: Preset, keys: KeyRing, now: int) -> Key | Reaso
         for key in keys.others(now):
             if _made(key, claim, preset, candidates):
                 return Reason.KEY_NOT_YET_VALID if key.is_early(now) else Reason.KEY_EXPIRED
-    if not live and preset.published is not None:
+    if not live and (preset.published is not None or claim.key_name is not None):
         return Reason.KEY_UNKNOWN
     return Reason.SIGNATURE_MISMATCH
 

@@ -157,7 +157,15 @@ def sign(  # noqa: PLR0917  # one parameter an option
     keys = _keys(preset, (_secret(reference),), ())
     now = int(time.time()) if at is None else at
     try:
-        pairs = sign_body(read(body), preset, keys, now, event_id=event_id, event_type=event_type)
+        pairs = sign_body(
+            read(body),
+            preset,
+            keys,
+            now,
+            event_id=event_id,
+            event_type=event_type,
+            url=url or "",
+        )
     except (ValueError, TypeError) as error:
         raise click.UsageError(str(error)) from None
     headers = [(header.decode(), value.decode("latin-1")) for header, value in pairs]

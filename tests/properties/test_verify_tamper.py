@@ -18,6 +18,9 @@ from verifiers.verify import verify
 QUICK = settings(max_examples=600, deadline=None)
 
 bodies = st.binary(min_size=1, max_size=200)
+# What is beside the signature in these headers is not signed, and not looked at.
+WRAPPED = {"ebay", "keygen"}
+WHOLE = [kind for kind in KINDS if kind[0] not in WRAPPED]
 CLOCKED = [kind for kind in KINDS if load_preset(kind[0]).scheme == "signature"]
 
 
@@ -61,7 +64,7 @@ def test_a_flipped_bit_of_the_body_is_refused(kind: tuple[str, str], body: bytes
 
 
 @QUICK
-@given(st.sampled_from(KINDS), st.integers(0, 10), st.integers(0, 10_000))
+@given(st.sampled_from(WHOLE), st.integers(0, 10), st.integers(0, 10_000))
 def test_a_flipped_bit_of_a_signed_header_is_refused(
     kind: tuple[str, str], which: int, bit: int
 ) -> None:
@@ -135,8 +138,6 @@ def test_the_cut_between_the_fields_cannot_be_moved(name: str, body: bytes, move
 # ---------------------------------------------------------------- what providers really signed
 
 FIRST = {v.slug: v for v in reversed(list(vectors())) if v.accept}
-# What is beside the signature in these headers is not signed, and not looked at.
-WRAPPED = {"ebay", "keygen"}
 IN_HEADERS = [
     vector
     for vector in FIRST.values()

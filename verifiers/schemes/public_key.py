@@ -176,14 +176,18 @@ def prepare(name: str, key: PublishedKey) -> Ed25519 | Ecdsa | Rsa:
 # ---------------------------------------------------------------- notations
 
 
+# What a document of any shape at all may make the readers raise, beside ValueError.
+_UNUSABLE = (UnsupportedAlgorithm, TypeError, KeyError, AttributeError, OverflowError)
+
+
 def load_keys(text: str) -> list[PublishedKey]:
-    """Return the keys in a PEM, a certificate, base64 of a DER key, a JWK or a JWK set.
+    """Return the keys in a PEM, a certificate, base64 of a DER key, a JWK, a set or PEMs by name.
 
     Keys of a set that cannot be used are left out. ValueError when there is none.
     """
     try:
         found = _load(text.strip())
-    except (UnsupportedAlgorithm, TypeError, KeyError, OverflowError) as error:
+    except _UNUSABLE as error:
         raise ValueError(type(error).__name__) from None
     if not found:
         raise ValueError("no key")
@@ -201,7 +205,9 @@ def _load(text: str) -> list[PublishedKey]:
         return [PublishedKey(None, load_pem_public_key(_with_lines(text).encode()))]
     if text.startswith("{"):
         document = json.loads(text)
-        return _set(document["keys"]) if "keys" in document else [_jwk(document)]
+        if "keys" in document:
+            return _set(document["keys"])
+        return [_jwk(document)] if "kty" in document else _named(document)
     return [PublishedKey(None, load_der_public_key(binascii.a2b_base64(text, strict_mode=True)))]
 
 
@@ -214,12 +220,21 @@ def _with_lines(pem: str) -> str:
     return f"{head}\n{body}\n{tail}\n"
 
 
+def _named(document: dict[str, Any]) -> list[PublishedKey]:
+    """Return the keys of an object whose members are PEMs by name (Google's certificates)."""
+    found = []
+    for name, text in document.items():
+        if isinstance(text, str) and text.startswith("-----BEGIN"):
+            found += [key._replace(name=name) for key in _load(text.strip())]
+    return found
+
+
 def _set(keys: list[Any]) -> list[PublishedKey]:
     found = []
     for key in keys:
         try:
             found.append(_jwk(key))
-        except (ValueError, TypeError, KeyError, UnsupportedAlgorithm):
+        except (ValueError, *_UNUSABLE):
             continue
     return found
 
@@ -230,6 +245,8 @@ _JWK_CURVES: dict[str, ec.EllipticCurve] = {"P-256": ec.SECP256R1(), "P-384": ec
 def _jwk(jwk: dict[str, Any]) -> PublishedKey:
     """Return the public key of a JWK (RFC 7517, RFC 7518, RFC 8037)."""
     name = jwk.get("kid")
+    if not isinstance(name, str | None):
+        raise TypeError("a name that is no text")
     if jwk.get("use", "sig") != "sig":
         raise ValueError("a key for another use")
     kind = jwk["kty"]

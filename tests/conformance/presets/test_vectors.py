@@ -52,6 +52,16 @@ def test_an_accepted_vector_passes_every_check(vector: Vector) -> None:
     assert [(c, State.PASSED, None) for c in preset.checks] == list(verdict.checks(preset))
 
 
+@pytest.mark.parametrize("vector", [v for v in ALL if not v.accept], ids=_id)
+def test_a_refused_vector_says_where_it_stopped(vector: Vector) -> None:
+    """The reason of every refusal belongs to a check that the preset makes."""
+    preset = vector.preset()
+    verdict = verify(vector.request, preset, vector.keys(), vector.now)
+
+    assert isinstance(verdict, Rejected)
+    assert [line.reason for line in verdict.checks(preset) if line.reason] == [verdict.reason]
+
+
 @pytest.mark.parametrize("vector", [v for v in ACCEPTED if not v.preset().unsigned], ids=_id)
 def test_another_secret_refuses_the_vector(vector: Vector) -> None:
     """An accepted request is refused under a secret that the sender does not have."""

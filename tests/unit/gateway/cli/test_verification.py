@@ -171,6 +171,13 @@ def test_sign_refuses_what_would_not_be_accepted() -> None:
     assert run(sign, *words).exit_code == 2
 
 
+def test_vectors_can_count_by_provider() -> None:
+    """One line a file, for whoever wants to see what is proved."""
+    result = run(vectors, "--by-provider", str(FOLDER / "github.json"))
+
+    assert result.stdout.splitlines() == ["github: 21 passed, 0 failed", "21 passed, 0 failed"]
+
+
 def test_vectors_counts_on_its_last_line() -> None:
     """All vectors of the project pass; the last line says how many."""
     result = run(vectors, str(FOLDER))
