@@ -10,6 +10,8 @@ from reconciler.domain import journal
 
 #: In a scope that asks, not one that owns: every name in this place.
 ANY = "*"
+#: How many refusals of a source, reason and minute are kept whole; the others are counted.
+REFUSALS_KEPT_A_MINUTE = 20
 
 
 @dataclass(frozen=True, slots=True)

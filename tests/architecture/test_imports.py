@@ -53,7 +53,7 @@ RULES = (
         "reconciler.storage.sqlite", ("reconciler.domain", "reconciler.storage"), others=("apsw",)
     ),
     Rule(
-        "reconciler.storage.redis", ("reconciler.domain", "reconciler.storage"), others=("hiredis",)
+        "reconciler.storage.redis", ("reconciler.domain", "reconciler.storage"), others=("redis",)
     ),
     Rule("reconciler.providers", ("reconciler.domain", "reconciler.providers", "verifiers.table")),
     # Joins a profile with the section that uses it.
@@ -164,7 +164,7 @@ def test_every_row_is_about_something() -> None:
         ("reconciler.domain.decide", "from reconciler import logs"),
         ("reconciler.storage.contract", "import apsw"),
         ("reconciler.storage.sqlite.work", "from reconciler.providers import client"),
-        ("reconciler.storage.sqlite.work", "import hiredis"),
+        ("reconciler.storage.sqlite.work", "import redis"),
         ("reconciler.providers.request", "import httpx"),
         ("reconciler.providers.profile", "from reconciler.config import resolve_secret"),
         ("reconciler.providers.profile", "from verifiers import verify"),

@@ -15,7 +15,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Self
 
-from hiredis import Reader, ReplyError, pack_command
+from hiredis import Reader, pack_command
+from redis.exceptions import ResponseError
 
 #: Everything on disk before it is answered, nothing ever thrown away.
 DURABLE = {
@@ -171,6 +172,6 @@ def _free_port() -> int:
         return port
 
 
-def error(text: str) -> ReplyError:
-    """Return an answer that is an error."""
-    return ReplyError(text)
+def error(text: str) -> ResponseError:
+    """Return an answer that is an error, as the product meets it."""
+    return ResponseError(text)

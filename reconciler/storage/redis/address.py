@@ -7,8 +7,8 @@ The password is never a part of the URL: it is a secret, and the configuration n
 """
 
 import re
-import ssl
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from reconciler.storage.errors import LedgerError
@@ -42,9 +42,14 @@ class Address:
         """The prefix of all keys: one hash tag, so that a cluster keeps a ledger together."""
         return b"{vouchback:%s}" % self.ledger.encode()
 
-    def tls_context(self) -> ssl.SSLContext | None:
-        """Return how the server is authenticated, or `None` without TLS."""
-        return ssl.create_default_context() if self.tls else None
+    def parameters(self) -> dict[str, Any]:
+        """Return what the library's connections are made with, whatever their kind.
+
+        Protocol 2, in which nothing arrives that was not asked for.
+        """
+        place = {"host": self.host, "port": self.port} if self.path is None else {"path": self.path}
+        who = {"username": self.user, "password": self.password} if self.password else {}
+        return {**place, **who, "client_name": "vouchback", "driver_info": None, "protocol": 2}
 
     def __str__(self) -> str:
         return f"unix:{self.path}" if self.path else f"{self.host}:{self.port}"

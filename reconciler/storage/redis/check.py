@@ -5,15 +5,16 @@ Conditions that pass (a replica that is away, memory that fills) stop no start: 
 back by itself; they make it unready.
 """
 
-import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from hiredis import HiredisError, Reader, ReplyError
+from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
 from reconciler.storage.errors import LedgerError
 from reconciler.storage.redis.address import Address
-from reconciler.storage.redis.connection import CONNECT_S, Command, Reply, greeting, pack
+from reconciler.storage.redis.connection import Command, Reply, blocking
+from reconciler.storage.redis.faults import text
 
 QUESTIONS: tuple[Command, ...] = (
     (b"COMMAND", b"INFO", b"waitaof"),
@@ -47,11 +48,13 @@ class Findings:
 def judge(answers: Sequence[Reply], replicas: int) -> Findings:
     """Judge a server by its answers to `QUESTIONS`."""
     waitaof, config, info = answers
-    if isinstance(waitaof, ReplyError) or waitaof == [None]:
+    if isinstance(waitaof, ResponseError) or waitaof == [None]:
         return Findings(["the server has no WAITAOF; use Valkey, or Redis 7.2 or newer"])
-    if isinstance(config, ReplyError) or isinstance(info, ReplyError):
-        error = config if isinstance(config, ReplyError) else info
-        return Findings([f"its settings cannot be read ({error}); allow +config|get and +info"])
+    if isinstance(config, ResponseError) or isinstance(info, ResponseError):
+        error = config if isinstance(config, ResponseError) else info
+        return Findings(
+            [f"its settings cannot be read ({text(error)}); allow +config|get and +info"]
+        )
     settings = dict(zip(map(_text, config[::2]), map(_text, config[1::2]), strict=True))
     facts = _facts(info)
     return Findings(_refused(settings, facts), _unready(settings, facts, replicas))
@@ -110,8 +113,8 @@ def start(address: Address) -> None:
         (b"HGET", key, b"format"),
     )
     _, stored = _ask(address, ledger)
-    if isinstance(stored, ReplyError):
-        raise LedgerError(f"{address}: {stored}")
+    if isinstance(stored, ResponseError):
+        raise LedgerError(f"{address}: {text(stored)}")
     if int(stored) > FORMAT:
         raise LedgerError(
             f"ledger {address.ledger} on {address} was written by a newer version"
@@ -121,44 +124,25 @@ def start(address: Address) -> None:
 
 def _ask(address: Address, commands: Sequence[Command]) -> list[Reply]:
     """Ask over a connection of its own, blocking: nothing else runs yet."""
-    greetings = greeting(address)
+    connection = blocking(address)
     try:
-        with _dial(address) as connection:
-            connection.sendall(pack([*greetings, *commands]))
-            replies = _read(connection, len(greetings) + len(commands))
-    except (OSError, HiredisError) as error:
-        raise LedgerError(f"{address} cannot be reached: {error}; check storage.url") from error
-    for reply in replies[: len(greetings)]:
-        if isinstance(reply, ReplyError):
-            raise LedgerError(f"{address}: {reply}; check storage.url and storage.password")
-    return replies[len(greetings) :]
+        connection.connect()
+        connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+        return [_answer(connection) for _ in commands]
+    except (AuthenticationError, ResponseError) as error:
+        raise LedgerError(
+            f"{address}: {text(error)}; check storage.url and storage.password"
+        ) from error
+    except (OSError, RedisError) as error:
+        raise LedgerError(
+            f"{address} cannot be reached: {text(error)}; check storage.url"
+        ) from error
+    finally:
+        connection.disconnect()
 
 
-def _dial(address: Address) -> socket.socket:
-    if address.path is not None:
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.settimeout(CONNECT_S)
-        try:
-            connection.connect(address.path)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-    connection = socket.create_connection((address.host, address.port), CONNECT_S)
-    context = address.tls_context()
-    if context is None:
-        return connection
-    return context.wrap_socket(connection, server_hostname=address.host)
-
-
-def _read(connection: socket.socket, count: int) -> list[Reply]:
-    reader = Reader()
-    replies: list[Reply] = []
-    while len(replies) < count:
-        data = connection.recv(65_536)
-        if not data:
-            raise ConnectionResetError("the server ended the connection")
-        reader.feed(data)
-        while (reply := reader.gets()) is not False:
-            replies.append(reply)
-    return replies
+def _answer(connection: Any) -> Reply:
+    try:
+        return connection.read_response()
+    except ResponseError as error:
+        return error

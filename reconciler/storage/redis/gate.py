@@ -11,9 +11,9 @@ in the same batch, so nothing is acknowledged by a server that was set to forget
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from hiredis import ReplyError
+from redis.exceptions import ResponseError
 
 from reconciler.storage.errors import StorageUnavailableError
 from reconciler.storage.redis import check
@@ -77,7 +77,7 @@ class Gate:
                 return unavailable("; ".join(findings.refused))
             self._check_at = asyncio.get_running_loop().time() + CHECK_EVERY_S
         for reply in closing:
-            if isinstance(reply, ReplyError):
+            if isinstance(reply, ResponseError):
                 return unavailable(reply)
         own, replicas = closing[-1]
         if own >= 1 and replicas >= self._replicas:
@@ -87,17 +87,9 @@ class Gate:
             f" and on {replicas} of {self._replicas} replicas"
         )
 
-    @contextlib.asynccontextmanager
-    async def nudged(self) -> AsyncIterator[None]:
+    def nudged(self) -> contextlib.AbstractContextManager[None]:
         """Nudge replicas while the body waits; without any there is nothing to do."""
-        if not self._replicas:
-            yield
-            return
-        nudging = asyncio.create_task(self._nudge.run())
-        try:
-            yield
-        finally:
-            nudging.cancel()
+        return self._nudge.going() if self._replicas else contextlib.nullcontext()
 
     async def close(self) -> None:
         """End what belongs to the gate."""
@@ -118,14 +110,33 @@ class Nudge:
             (b"INCR", address.base + b":nudge"),
             (b"WAIT", address.replicas, _NUDGE_MS),
         )
+        self._wanted = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
 
-    async def run(self) -> None:
-        """Nudge until cancelled. One that fails costs time, never an acknowledgement."""
-        with contextlib.suppress(*LOST):
-            while True:
-                await asyncio.sleep(NUDGE_EVERY_S)
-                await self._link.exchange(self._commands, _NUDGE_MS / 1000 + 1)
+    @contextlib.contextmanager
+    def going(self) -> Iterator[None]:
+        """Nudge while the body waits."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+        self._wanted.set()
+        try:
+            yield
+        finally:
+            self._wanted.clear()
 
     async def close(self) -> None:
         """End the connection."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
         await self._link.close()
+
+    async def _run(self) -> None:
+        # One task for all batches: an exchange that is cancelled costs its connection.
+        while True:
+            await self._wanted.wait()
+            await asyncio.sleep(NUDGE_EVERY_S)
+            # One that fails costs time, never an acknowledgement.
+            with contextlib.suppress(*LOST):
+                await self._link.open()
+                await self._link.exchange(self._commands, _NUDGE_MS / 1000 + 1)

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 
 from reconciler.storage.redis.address import Address
-from reconciler.storage.redis.connection import LOST, Connection, Reply, connect
+from reconciler.storage.redis.connection import CONNECT_S, LOST, connection
 
 #: Between two tries to listen again.
 _RETRY_S = 0.5
@@ -61,16 +61,18 @@ class News:
             self._tried.set()
 
     async def _hear(self) -> None:
-        connection: Connection = await connect(
-            self._address, [(b"SUBSCRIBE", self._channel)], self._take
-        )
+        heard = connection(self._address)
+        subscribe = heard.pack_commands([(b"SUBSCRIBE", self._channel)])
         try:
+            async with asyncio.timeout(CONNECT_S):
+                await heard.connect()
+                await heard.send_packed_command(subscribe, check_health=False)
+                await heard.read_response()
             if self._tried.is_set():
                 self._news.set()
             self._tried.set()
-            await connection.lost()
+            while True:
+                await heard.read_response()
+                self._news.set()
         finally:
-            await connection.close()
-
-    def _take(self, _message: Reply) -> None:
-        self._news.set()
+            await heard.disconnect(nowait=True)

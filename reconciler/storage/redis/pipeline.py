@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hiredis import ReplyError
+from redis.exceptions import ResponseError
 
 from reconciler.storage.redis import faults
 from reconciler.storage.redis.address import Address
@@ -39,7 +39,7 @@ class Step:
         """Tell whoever waits, if anybody does."""
         if self.answer.done():
             return
-        error = faults.exception(reply) if isinstance(reply, ReplyError) else refusal
+        error = faults.exception(reply) if isinstance(reply, ResponseError) else refusal
         if error is None:
             self.answer.set_result(reply)
         else:
@@ -108,7 +108,7 @@ class Pipeline:
             self._settle(batch, await self._link.exchange(commands, ANSWER_S), None)
             return
         first, last = self._gate.opening(is_new), self._gate.closing()
-        async with self._gate.nudged():
+        with self._gate.nudged():
             replies = await self._link.exchange(
                 [*first, *commands, *last], ANSWER_S + self._gate.timeout_s
             )
@@ -120,9 +120,9 @@ class Pipeline:
     ) -> None:
         again = []
         for step, reply in zip(batch, replies, strict=True):
-            if isinstance(reply, ReplyError):
+            if isinstance(reply, ResponseError):
                 if faults.is_elsewhere(reply):
-                    self._link.drop(str(reply))
+                    self._link.drop()
                 if faults.code(reply) == faults.NOSCRIPT and step.script and not step.is_whole:
                     step.command, step.is_whole = step.script.whole(step.command), True
                     again.append(step)

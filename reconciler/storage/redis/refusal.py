@@ -8,15 +8,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reconciler.domain.event import Refusal, Scope
+from reconciler.domain.event import REFUSALS_KEPT_A_MINUTE, Refusal, Scope
 from reconciler.storage.contract import RefusalCount
 from reconciler.storage.redis.connection import Reply
 from reconciler.storage.redis.pipeline import Pipeline
 from reconciler.storage.redis.row import Row
 from reconciler.storage.redis.script import load
 
-#: How many refusals of a source, reason and minute are kept whole; the others are counted.
-KEPT_A_MINUTE = 5
 _MINUTE_MS = 60_000
 _REFUSE, _COUNTS = load("refuse"), load("refusal_counts")
 
@@ -47,7 +45,7 @@ async def refuse(writes: Pipeline, refusals: Sequence[Refusal]) -> None:
         kept: list[bytes] = []
         for (group, members), stored in zip(groups.items(), stands, strict=True):
             count, digest = _counted(stored)
-            for each in members[: max(0, KEPT_A_MINUTE - count)]:
+            for each in members[: max(0, REFUSALS_KEPT_A_MINUTE - count)]:
                 kept += [each.refusal_id.encode(), ROW.pack(each)]
             for each in members:
                 digest = chain(digest, each)

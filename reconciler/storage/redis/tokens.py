@@ -1,7 +1,6 @@
 """Who may call the API."""
 
-from reconciler.domain import journal as entries
-from reconciler.domain.token import NewToken, Token
+from reconciler.domain.token import NewToken, Token, revoked_entry
 from reconciler.storage.redis.pipeline import Pipeline
 from reconciler.storage.redis.row import Row, as_number
 from reconciler.storage.redis.script import load
@@ -33,7 +32,7 @@ class Tokens:
 
     async def revoke(self, token_id: str, actor: str, now: int) -> Token | None:
         """See the contract."""
-        entry = entries.encode("token.revoked", {"token_id": token_id, "actor": actor, "at": now})
+        entry = revoked_entry(token_id, actor, now)
         stored = await self._writes.run(_REVOKE, now, token_id.encode(), entry)
         return None if stored is None else _token(*stored)
 

@@ -1,7 +1,5 @@
 """What keeps a ledger healthy."""
 
-from reconciler.domain import journal as entries
-from reconciler.storage.contract import RefusalCount
 from reconciler.storage.redis import refusal
 from reconciler.storage.redis.faults import unavailable
 from reconciler.storage.redis.gate import Gate
@@ -37,7 +35,7 @@ class Upkeep:
         counts.sort(key=lambda each: refusal.order(each[0]))
         if not counts:
             return 0
-        told = [part for count, stored in counts for part in (*stored, _entry(count))]
+        told = [part for count, stored in counts for part in (*stored, count.entry())]
         sealed: int = await self._writes.run(_SEAL, now, *told)
         return sealed
 
@@ -53,18 +51,3 @@ class Upkeep:
         operations that they belong to have ended.
         """
         return await self._retention.trim_events(before_at, now)
-
-
-def _entry(count: RefusalCount) -> bytes:
-    return entries.encode(
-        "refusals.counted",
-        {
-            "project": count.scope.project,
-            "mode": count.scope.mode,
-            "source": count.source,
-            "reason": count.reason,
-            "minute_at": count.minute_at,
-            "count": count.count,
-            "digest": count.digest,
-        },
-    )

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import partial
 
-from reconciler.domain.event import NewEvent, Refusal
+from reconciler.domain.event import REFUSALS_KEPT_A_MINUTE, NewEvent, Refusal
 from reconciler.storage.contract import Conflict, Duplicate, Recorded
 from reconciler.storage.sqlite import due, journal, naming
 from reconciler.storage.sqlite.connection import Ledger
@@ -17,8 +17,6 @@ from reconciler.storage.sqlite.writer import Executor
 
 #: Larger bodies stand in a table of their own, later in the blob store.
 BODY_BYTES_INLINE_MAX = 256 * 1024
-#: How many refusals of a source, reason and minute are kept whole; the others are counted.
-REFUSALS_KEPT_A_MINUTE = 20
 _MINUTE_MS = 60_000
 
 _RECORD = (

@@ -6,6 +6,7 @@ from time import monotonic
 
 import pytest
 
+from reconciler.domain.event import REFUSALS_KEPT_A_MINUTE
 from reconciler.storage.contract import Committed, Duplicate, LeaseLost, Recorded, RefusalQuery
 from reconciler.storage.redis.store import RedisStore
 from tests.support import valkey
@@ -118,7 +119,7 @@ async def test_refusals_at_two_gateways(open_ledger: Open) -> None:
 
     (count,) = await stores[0].events.refusal_counts(0)
     assert count.count == 60
-    assert len(await stores[0].events.refusals(RefusalQuery())) == 5
+    assert len(await stores[0].events.refusals(RefusalQuery())) == REFUSALS_KEPT_A_MINUTE
 
 
 async def test_sealed_once(open_ledger: Open) -> None:
