@@ -47,10 +47,11 @@ check: $(VENV)/test.stamp  ## format, lint, types, house rules
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/architecture
 
-bench: $(VENV)/test.stamp  ## measure: intake against bare uvicorn, HTTP front, verification (needs wrk)
+bench: $(VENV)/test.stamp  ## measure: intake against bare uvicorn, nodes on one Valkey, HTTP front, verification (needs wrk)
 	$(BIN)/python bench/http_front.py
 	$(BIN)/python bench/verification.py
 	$(BIN)/python bench/intake.py
+	$(BIN)/python -m bench.nodes
 
 docs: $(VENV)/run.stamp  ## write the pages of docs/ that are made from the code
 	$(BIN)/python -m docs.generate

@@ -25,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -66,16 +66,16 @@ def _options() -> argparse.Namespace:
 def _round(folder: Path, index: int, options: argparse.Namespace) -> dict[str, dict[str, float]]:
     """Measure the three arms once, one after the other."""
     requests = folder / "requests"
-    _write_requests(requests, options)
+    write_requests(requests, options)
     figures = {}
     for arm in ("bare", "gateway", "control"):
         with _server(arm, folder / f"{index}-{arm}") as (port, pid):
-            figures[arm] = _load(port, pid, requests, options)
+            figures[arm] = load(port, pid, requests, options)
             print(f"round {index + 1} {arm:8} {figures[arm]['rate']:9.0f}/s", file=sys.stderr)
     return figures
 
 
-def _write_requests(target: Path, options: argparse.Namespace) -> None:
+def write_requests(target: Path, options: argparse.Namespace, prefix: str = "msg") -> None:
     """Prepare more signed requests than an arm can take in its time."""
     key = SECRET.encode()
     filler = "x" * 900
@@ -86,14 +86,15 @@ def _write_requests(target: Path, options: argparse.Namespace) -> None:
         for event_id in ids:
             body = json.dumps({"type": "job.done", "data": {"job_id": event_id, "x": filler}})
             stamp = str(int(time.time()))
-            name = f"msg_{event_id}"
+            name = f"{prefix}_{event_id}"
             content = f"{name}.{stamp}.{body}".encode()
             mac = hmac.new(key, content, hashlib.sha256).digest()
-            request = _request(name, stamp, mac, body.encode())
-            out.write(b"%08d%b" % (len(request), request))
+            raw = request(name, stamp, mac, body.encode())
+            out.write(b"%08d%b" % (len(raw), raw))
 
 
-def _request(name: str, stamp: str, mac: bytes, body: bytes) -> bytes:
+def request(name: str, stamp: str, mac: bytes, body: bytes) -> bytes:
+    """Return a signed request as bytes."""
     signature = base64.b64encode(mac).decode()
     head = (
         "POST /in/bench HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -105,45 +106,63 @@ def _request(name: str, stamp: str, mac: bytes, body: bytes) -> bytes:
 
 @contextmanager
 def _server(arm: str, folder: Path) -> Iterator[tuple[int, int]]:
-    port = _free_port()
-    environ = {name: text for name, text in os.environ.items() if "VOUCHBACK" not in name}
     if arm == "gateway":
-        folder.mkdir()
-        environ["BENCH_SECRET"] = _written(SECRET)
-        command = ["vouchback", "--config", str(_config(folder, port)), "serve"]
-    else:
-        command = ["python", str(HERE / "noop.py"), str(port)]
-    command[0] = str(Path(sys.executable).parent / command[0])
-    process = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
+        with serving(folder) as found:
+            yield found
+        return
+    port = free_port()
+    with _running(["python", str(HERE / "noop.py"), str(port)], port) as pid:
+        yield port, pid
+
+
+@contextmanager
+def serving(folder: Path, more: str = "", role: Sequence[str] = ()) -> Iterator[tuple[int, int]]:
+    """Run a gateway of its own folder; gives its port and process. `more` is configuration."""
+    folder.mkdir()
+    port = free_port()
+    command = ["vouchback", "--config", str(_config(folder, port, more)), "serve", *role]
+    with _running(command, port) as pid:
+        yield port, pid
+
+
+@contextmanager
+def _running(command: list[str], port: int) -> Iterator[int]:
+    environ = {name: text for name, text in os.environ.items() if "VOUCHBACK" not in name}
+    environ["BENCH_SECRET"] = written(SECRET)
+    program = str(Path(sys.executable).parent / command[0])
+    process = subprocess.Popen([program, *command[1:]], env=environ, stderr=subprocess.DEVNULL)
     try:
-        _await_port(port)
-        yield port, process.pid
+        await_port(port)
+        yield process.pid
     finally:
         process.terminate()
         process.wait(30)
 
 
-def _written(secret: str) -> str:
+def written(secret: str) -> str:
+    """Return a secret as Standard Webhooks writes it."""
     return "whsec_" + base64.b64encode(secret.encode()).decode()
 
 
-def _config(folder: Path, port: int) -> Path:
+def _config(folder: Path, port: int, more: str) -> Path:
     file = folder / "vouchback.toml"
     file.write_text(
         f'[public]\nlisten = "127.0.0.1:{port}"\n'
-        f'[internal]\nlisten = "127.0.0.1:{_free_port()}"\n'
+        f'[internal]\nlisten = "127.0.0.1:{free_port()}"\n'
         f'[sources.bench]\npreset = "{PRESET}"\n'
-        'keys = [{ id = "k1", secret = "env:BENCH_SECRET" }]\n'
+        'keys = [{ id = "k1", secret = "env:BENCH_SECRET" }]\n' + more
     )
     return file
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         return int(found.getsockname()[1])
 
 
-def _await_port(port: int) -> None:
+def await_port(port: int) -> None:
+    """Wait until somebody listens."""
     for _ in range(200):
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -152,7 +171,8 @@ def _await_port(port: int) -> None:
     raise SystemExit("the server did not start; start it by hand to see why")
 
 
-def _load(port: int, pid: int, requests: Path, options: argparse.Namespace) -> dict[str, float]:
+def load(port: int, pid: int, requests: Path, options: argparse.Namespace) -> dict[str, float]:
+    """Send the requests of a file for some seconds and return what was measured."""
     command = [
         "wrk", f"-t{THREADS}", f"-c{options.connections}", f"-d{options.seconds}s",
         "-s", str(HERE / "requests.lua"), f"http://127.0.0.1:{port}/in/bench",
@@ -164,6 +184,7 @@ def _load(port: int, pid: int, requests: Path, options: argparse.Namespace) -> d
     if told["not_2xx"] or told["socket_errors"]:
         raise SystemExit(f"not every request was acknowledged: {told}")
     return {
+        "requests": told["requests"],
         "rate": told["requests"] / told["us"] * 1e6,
         "cpu_us": (_cpu_s(pid) - before) / told["requests"] * 1e6,
         "p50_ms": told["p50_us"] / 1000,
@@ -176,7 +197,7 @@ def _cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _fdatasync_ms() -> float:
+def fdatasync_ms() -> float:
     """Return the median time that this disk takes to keep 4 KB."""
     times = []
     with tempfile.NamedTemporaryFile() as file:
@@ -198,7 +219,7 @@ def _summary(rounds: list[dict[str, dict[str, float]]], options: argparse.Namesp
     }
     return {
         "options": vars(options),
-        "machine": {"cores": os.cpu_count(), "fdatasync_ms": _fdatasync_ms()},
+        "machine": {"cores": os.cpu_count(), "fdatasync_ms": fdatasync_ms()},
         "arms": arms,
         "ratio": statistics.median(r["gateway"]["rate"] / r["bare"]["rate"] for r in rounds),
         "control_ratio": statistics.median(
