@@ -1,11 +1,15 @@
 """Handshakes: what is echoed, what is refused, and what a table may say."""
 
+import base64
 import hashlib
 import hmac
 import json
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CBC
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +17,7 @@ from verifiers.handshake import HandedOver, Outcome, Refused, Reply, ToConfirm, 
 from verifiers.keys import Entry, KeyRing, build_key_ring
 from verifiers.preset import Preset, PresetError, load_preset, parse_preset, preset_names
 from verifiers.request import RawRequest
+from verifiers.sealed import open_wecom
 from verifiers.verdict import Reason
 
 NOW = 1_780_000_000
@@ -296,3 +301,40 @@ def test_what_a_handshake_needs_is_known() -> None:
 
     assert [rule.settings for rule in preset.handshakes] == [("verify_token",)]
     assert [rule.summary for rule in preset.handshakes] == ["GET echo"]
+
+
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [
+        ("https://a.example/?Action=Confirm", ToConfirm()),
+        ("https://a.example.evil.example/?Action=Confirm", Refused(Unmet.REFUSED, 401)),
+        ("http://169.254.169.254/", Refused(Unmet.REFUSED, 401)),
+        (["x"], Refused(Unmet.UNREADABLE, 401)),
+    ],
+)
+def test_even_a_signed_address_is_pinned(address: Any, found: Outcome) -> None:
+    """A genuine request with an address elsewhere is not given to an operator to open (F33)."""
+    preset = own(
+        signed=True,
+        when={"body:/type": "confirm"},
+        confirm="body:/url",
+        confirm_pattern=r"https://a\.example/\?Action=Confirm",
+    )
+    raw = json.dumps({"type": "confirm", "url": address}).encode()
+    mac = hmac.new(SECRET.encode(), raw, hashlib.sha256).hexdigest().encode()
+    request = RawRequest("POST", URL, ((b"x-s", mac),), raw)
+
+    assert found == meet(request, preset, ring(preset, SECRET), {}, NOW)
+
+
+@pytest.mark.parametrize(("receiver", "plain"), [("us", b"echo"), ("them", None)])
+def test_a_sealed_text_for_another_receiver_is_not_opened(receiver: str, plain: Any) -> None:
+    """WeCom's message ends with the receiver's id, which must be ours."""
+    key = bytes(range(32))
+    text = b"r" * 16 + (4).to_bytes(4, "big") + b"echo" + b"us"
+    text += bytes([32 - len(text) % 32]) * (32 - len(text) % 32)
+    sealing = Cipher(AES(key), CBC(key[:16])).encryptor()
+    sealed = base64.b64encode(sealing.update(text) + sealing.finalize())
+    parts = {"aes_key": base64.b64encode(key).rstrip(b"="), "receiver_id": receiver.encode()}
+
+    assert plain == open_wecom(parts.get, sealed)
