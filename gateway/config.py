@@ -115,6 +115,8 @@ class SourceSection(Section):
     project: Name = "default"
     mode: Mode = "live"
     keys: list[KeySection] = Field(default_factory=list)
+    #: Where the provider publishes its keys for this account, instead of the preset's address.
+    keys_url: str | None = None
     handshake: HandshakeSection = HandshakeSection()
     #: Whose job API confirms the events, and where an event names its job.
     profile: Name | None = None

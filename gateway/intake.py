@@ -15,6 +15,7 @@ from typing import Any
 from gateway import answers
 from gateway.handshakes import Tally
 from gateway.http.body import BodyTooLarge, Disconnected, NoRoom, Receive, Room, read_body
+from gateway.published_keys import KeyView
 from gateway.refusals import RefusalLog
 from gateway.source import Source, Sources
 from reconciler import logs
@@ -77,6 +78,8 @@ class Intake:
     new_id: IdMaker
     acknowledge_s: float
     room: Room
+    #: Hears what published keys are missed and used; `None` where no source has any.
+    keys: KeyView | None = None
     tally: Tally = field(init=False)
 
     def __post_init__(self) -> None:
@@ -121,6 +124,8 @@ class Intake:
                 if answer is not None:
                     return answer
         verdict = verify(request, source.preset, source.keys, now // 1000)
+        if self.keys is not None and source.preset.published is not None:
+            self.keys.heed(source, request, verdict)
         if isinstance(verdict, Verified):
             return await self._record(source, self._event(source, request, verdict, now), now)
         return self._refuse(source, scope, verdict.reason, request.body)

@@ -1,12 +1,14 @@
 """Values of the domain as JSON documents; the names are a contract (mission.md)."""
 
 import datetime as dt
+from collections.abc import Iterable
 from typing import Any
 
 from gateway.source import Source
 from reconciler.domain.decide import Read
 from reconciler.domain.event import ConflictEvidence, Event, Refusal
 from reconciler.domain.operation import Operation, Transition
+from reconciler.domain.published import KeyDocument
 from reconciler.domain.token import Token
 
 Document = dict[str, Any]
@@ -171,6 +173,8 @@ def source(item: Source) -> Document:
         "client_reference": item.client_reference and item.client_reference.text,
         "body_bytes_max": item.body_bytes_max,
         "memory_days": item.memory_ms / 86_400_000,
+        # Until there is a key, every request is refused as key_unknown.
+        "ready": bool(item.keys.keys) or item.preset.unsigned,
         "keys": [
             {
                 "id": key.id,
@@ -178,5 +182,19 @@ def source(item: Source) -> Document:
                 "not_after": instant(key.not_after and key.not_after * 1000),
             }
             for key in item.keys.keys
+            if not key.published
         ],
+    }
+
+
+def key_document(item: KeyDocument, ids: Iterable[str]) -> Document:
+    """Return a document of published keys and the ids of its keys."""
+    return {
+        "url": item.url,
+        "ids": list(ids),
+        "fetched_at": instant(item.fetched_at),
+        "valid_until": instant(item.valid_until_at),
+        "next_fetch_at": instant(item.next_at),
+        "failures": item.failures,
+        "failure": item.failure,
     }

@@ -7,7 +7,7 @@ reload swaps it whole.
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,10 @@ from gateway.config import Config, KeySection, SourceSection
 from gateway.handshakes import Handshake, compiled
 from reconciler.config import ConfigError, resolve_secret, suggest
 from reconciler.domain.event import Scope
-from verifiers.keys import KeyRing, SecretError, build_key_ring, shared_keys
+from verifiers.keys import KeyRing, SecretError, build_key_ring, shared_keys, with_published
 from verifiers.locate import Locator, LocatorError, Place, parse_locator
 from verifiers.preset import Preset, PresetError, load_preset, parse_preset
+from verifiers.published import read_document, trusted_address
 from verifiers.replay import ReplayMemoryError, check_memory, memory_s
 
 _DAY_S = 86_400
@@ -51,6 +52,7 @@ class Sources:
     """The table of sources by path; replaced whole, so that a request sees one configuration."""
 
     def __init__(self, sources: Mapping[str, Source]) -> None:
+        self._published: Mapping[str, Mapping[str, bytes]] = {}
         self.replace(sources)
 
     def at(self, raw_path: bytes) -> Source | None:
@@ -67,7 +69,30 @@ class Sources:
 
     def replace(self, sources: Mapping[str, Source]) -> None:
         """Use these sources from the next request on."""
-        self._by_path = {f"/in/{name}".encode(): source for name, source in sources.items()}
+        self._by_path = {
+            f"/in/{name}".encode(): _with_published(source, self._published.get(name, {}))
+            for name, source in sources.items()
+        }
+
+    def publish(self, documents: Mapping[str, Mapping[str, bytes]]) -> None:
+        """Use these published keys from the next request on: content by address by source."""
+        if documents != self._published:
+            self._published = documents
+            self.replace({source.name: source for source in self.all()})
+
+
+def _with_published(source: Source, contents: Mapping[str, bytes]) -> Source:
+    """Return the source with published keys, in place of earlier ones."""
+    preset, published = source.preset, source.preset.published
+    if published is None:
+        return source
+    read = [
+        read_document(published, url, content)
+        for url, content in sorted(contents.items())
+        if trusted_address(published, url)
+    ]
+    documents = [document for document in read if document is not None]
+    return replace(source, keys=with_published(source.keys, preset, documents))
 
 
 def build_sources(config: Config) -> dict[str, Source]:
@@ -97,7 +122,7 @@ def _confusable(sources: Mapping[str, Source]) -> list[str]:
 def _build(config: Config, name: str, section: SourceSection) -> Source:
     where = f"{config.where()}: sources.{name}"
     try:
-        preset = _preset(section, where)
+        preset = _with_keys_url(_preset(section, where), section.keys_url, where)
         keys = build_key_ring(preset, [_key(key, config.folder, where) for key in section.keys])
         handshake = compiled(preset, keys, section.handshake, config.folder, where)
         memory = memory_s(preset)
@@ -133,6 +158,21 @@ def _preset(section: SourceSection, where: str) -> Preset:
     if section.preset is not None:
         return load_preset(section.preset)
     return parse_preset(section.scheme or {}, f"{where}.scheme")
+
+
+def _with_keys_url(preset: Preset, url: str | None, where: str) -> Preset:
+    """Return the preset with the operator's own address of its published keys, if there is one."""
+    if url is None:
+        return preset
+    published = preset.published
+    if published is None:
+        raise ConfigError(f"{where}.keys_url: {preset.name} has no published keys; give it keys")
+    if published.url_from is not None:
+        raise ConfigError(
+            f"{where}.keys_url: each request of {preset.name} names the address of its key, and"
+            " the preset says which are the provider's"
+        )
+    return replace(preset, published=replace(published, url=url))
 
 
 def _secret_names(preset: Preset, *places: Place) -> frozenset[bytes]:

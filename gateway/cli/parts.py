@@ -5,16 +5,18 @@ Built whole before anything starts, and built again on a reload, where a mistake
 
 import asyncio
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gateway.config import Config, load_config, split_listen
 from gateway.context import KnownProfile
-from gateway.source import Sources, build_sources
+from gateway.source import Source, Sources, build_sources
 from reconciler import logs
 from reconciler.config import ConfigError
-from reconciler.providers.egress import Allowed, Policy
+from reconciler.providers.egress import Allowed, Denied, Policy, check_url
 from reconciler.providers.networks import Address
 from reconciler.providers.provider import Provider, build_providers
+from verifiers.preset import Preset
 
 _log = logs.get("configuration")
 
@@ -34,7 +36,8 @@ class Parts:
         """Return the parts; `ConfigError` names every mistake."""
         policy = _policy(config)
         providers = _providers(config, policy)
-        return cls(config, policy, Sources(build_sources(config)), providers, _known(providers))
+        sources = Sources(_sources(config, policy))
+        return cls(config, policy, sources, providers, _known(providers))
 
     async def reload(self) -> None:
         """Read sources and profiles again and use them, or raise `ConfigError` and change nothing.
@@ -42,7 +45,7 @@ class Parts:
         Other sections (listeners, limits, storage) are used as they were at the start.
         """
         config = await asyncio.to_thread(load_config, self.config.file)
-        sources = build_sources(config)
+        sources = _sources(config, self.policy)
         providers = _providers(config, self.policy)
         self.sources.replace(sources)
         self.providers.clear()
@@ -51,6 +54,23 @@ class Parts:
         self.profiles.update(_known(providers))
         self.config = config
         _log.info("reloaded", sources=len(sources), profiles=len(providers))
+
+    def key_presets(self) -> Mapping[str, Preset]:
+        """Return the presets of the sources whose keys are published, by the sources' names."""
+        found = self.sources.all()
+        return {each.name: each.preset for each in found if each.preset.published is not None}
+
+
+def _sources(config: Config, policy: Policy) -> dict[str, Source]:
+    """Return the compiled sources; an address of keys that may not be called is a mistake."""
+    sources = build_sources(config)
+    for name, source in sources.items():
+        published = source.preset.published
+        if published is not None and published.url_from is None:
+            denied = check_url(published.url, policy)
+            if isinstance(denied, Denied):
+                raise ConfigError(f"{config.where()}: sources.{name}.keys_url: {denied.detail}")
+    return sources
 
 
 def _policy(config: Config) -> Policy:

@@ -29,12 +29,15 @@ from gateway.http.body import Room
 from gateway.http.limits import HttpLimits
 from gateway.http.server import App, Listener, bind, serve
 from gateway.intake import Intake
+from gateway.published_keys import KeyView
 from gateway.refusals import RefusalLog
 from reconciler import logs, upkeep
 from reconciler.config import ConfigError
 from reconciler.domain.event import ANY, Scope
 from reconciler.domain.ids import RANDOM_BYTES, make_id
 from reconciler.domain.token import Role
+from reconciler.effects import fetch_keys
+from reconciler.effects.fetch_keys import KeyFetcher
 from reconciler.effects.means import Means
 from reconciler.providers.client import Limits, ProviderClient
 from reconciler.storage.contract import Store
@@ -92,13 +95,18 @@ async def run(
         client = ProviderClient(parts.policy, limits=_call_limits(config))
         stack.push_async_callback(client.aclose)
         worker = _worker(config, store, parts, client) if RECONCILER in roles else None
+        view = KeyView(parts.sources, store.published_keys, now_ms, lease_clock(config, now_ms))
+        # What was good before a restart is good at once.
+        await view.tick()
         refusals = RefusalLog(store.inbox, now_ms)
         stack.push_async_callback(refusals.flush)
-        loops = _loops(config, store, worker, refusals)
+        loops = {"keys": view.run(), **_loops(config, store, worker, refusals)}
+        if worker is not None:
+            loops["key fetcher"] = _key_fetcher(config, store, parts, stack).run()
         await stack.enter_async_context(_background(loops, stop))
         stack.enter_context(_reload_on_hangup(parts))
         apps: dict[str, App] = {
-            "public": _intake(config, store, parts, refusals),
+            "public": _intake(config, store, parts, refusals, view),
             "internal": internal_app(_context(store, parts, worker)),
         }
         limits = _http_limits(config, parts)
@@ -125,7 +133,25 @@ def _loops(
     return loops
 
 
-def _intake(config: Config, store: Store, parts: Parts, refusals: RefusalLog) -> Intake:
+def _key_fetcher(
+    config: Config, store: Store, parts: Parts, stack: contextlib.AsyncExitStack
+) -> KeyFetcher:
+    limits = Limits(total_s=fetch_keys.TOTAL_S, body_bytes_max=fetch_keys.BODY_BYTES_MAX)
+    client = ProviderClient(parts.policy, limits=limits)
+    stack.push_async_callback(client.aclose)
+    return KeyFetcher(
+        keys=store.published_keys,
+        presets=parts.key_presets,
+        client=client,
+        jitter=random,
+        lease_now=lease_clock(config, now_ms),
+        clock=now_ms,
+    )
+
+
+def _intake(
+    config: Config, store: Store, parts: Parts, refusals: RefusalLog, view: KeyView
+) -> Intake:
     return Intake(
         sources=parts.sources,
         inbox=store.inbox,
@@ -134,6 +160,7 @@ def _intake(config: Config, store: Store, parts: Parts, refusals: RefusalLog) ->
         new_id=new_id,
         acknowledge_s=config.settings.limits.acknowledge_s,
         room=Room(max(config.settings.limits.bodies_bytes_max, _largest_body(parts))),
+        keys=view,
     )
 
 

@@ -4,7 +4,7 @@ import click
 
 from gateway.cli.client import segment
 from gateway.cli.invocation import Invocation, server_options
-from gateway.cli.output import print_facts, print_json, print_page
+from gateway.cli.output import inert, print_facts, print_json, print_page, print_table, say
 from gateway.cli.rotate import rotate
 
 _SOURCES = {
@@ -14,6 +14,14 @@ _SOURCES = {
     "MODE": "mode",
     "PROFILE": "profile",
     "ENDPOINT": "endpoint",
+}
+_DOCUMENTS = {
+    "URL": "url",
+    "KEYS": "ids",
+    "FETCHED": "fetched_at",
+    "NEXT": "next_fetch_at",
+    "FAILURES": "failures",
+    "LAST FAILURE": "failure",
 }
 
 
@@ -38,10 +46,27 @@ def list_sources(invocation: Invocation) -> None:
 def show(invocation: Invocation, name: str) -> None:
     """Show one source: endpoint, preset, keys (never their secrets), correlation."""
     found = invocation.api().get(f"/v1/sources/{segment(name)}")
-    if invocation.format == "table":
-        print_facts(found)
-    else:
+    if invocation.format != "table":
         print_json(found, invocation.format)
+        return
+    documents = found.pop("published_keys", None)
+    print_facts(found)
+    if documents is not None:
+        say("keys that the provider publishes:")
+        print_table(documents, _DOCUMENTS)
+
+
+@source.command("refresh")
+@click.argument("name", metavar="SOURCE")
+@server_options
+@click.pass_obj
+def refresh(invocation: Invocation, name: str) -> None:
+    """Have the keys that the provider publishes fetched now, whatever their schedule says."""
+    _, told = invocation.api().post(f"/v1/sources/{segment(name)}/refresh-keys", {})
+    if invocation.format != "table":
+        print_json(told, invocation.format)
+        return
+    say(f"{told['due']} due now; see: vouchback source show {inert(name)}")
 
 
 source.add_command(rotate)

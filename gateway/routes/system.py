@@ -9,10 +9,13 @@ from starlette.routing import Route
 from gateway import render
 from gateway.context import Context
 from gateway.endpoint import OPERATORS, READERS, Endpoint
-from gateway.problems import ProblemError, not_found
+from gateway.problems import ProblemError, invalid, not_found
+from gateway.published_keys import documents_of
 from gateway.routes.query import parameters, whole
+from gateway.source import Source
 from reconciler.config import ConfigError
 from reconciler.domain.token import Token
+from verifiers.published import key_ids
 
 
 async def list_sources(request: Request, context: Context, caller: Token) -> Response:
@@ -24,10 +27,31 @@ async def list_sources(request: Request, context: Context, caller: Token) -> Res
 
 async def show_source(request: Request, context: Context, caller: Token) -> Response:
     """Show one source."""
+    source = _source(request, context, caller)
+    document = render.source(source)
+    if source.preset.published is not None:
+        found = documents_of(source, await context.store.published_keys.after(0))
+        document["published_keys"] = [
+            render.key_document(item, key_ids(source.preset, item.url, item.content or b""))
+            for item in found
+        ]
+    return JSONResponse(document)
+
+
+async def refresh_keys(request: Request, context: Context, caller: Token) -> Response:
+    """Have the published keys of a source fetched anew, now."""
+    source = _source(request, context, caller)
+    if source.preset.published is None:
+        raise invalid("the source's keys are its own: no provider publishes them")
+    count = await context.store.published_keys.refresh(source.name, context.clock())
+    return JSONResponse({"due": count}, HTTPStatus.ACCEPTED)
+
+
+def _source(request: Request, context: Context, caller: Token) -> Source:
     source = context.sources.named(request.path_params["name"])
     if source is None or not caller.scope.covers(source.scope):
         raise not_found("source")
-    return JSONResponse(render.source(source))
+    return source
 
 
 async def reload(_request: Request, context: Context, _caller: Token) -> Response:
@@ -43,6 +67,7 @@ async def reload(_request: Request, context: Context, _caller: Token) -> Respons
 ENDPOINTS = (
     Endpoint("GET", "/v1/sources", READERS, list_sources),
     Endpoint("GET", "/v1/sources/{name}", READERS, show_source),
+    Endpoint("POST", "/v1/sources/{name}/refresh-keys", OPERATORS, refresh_keys),
     Endpoint("POST", "/v1/config/reload", OPERATORS, reload),
 )
 

@@ -44,6 +44,8 @@ class KeyFetch:
     url: str
     fence: int
     etag: str | None
+    #: When there last was something good; `None`: never.
+    fetched_at: int | None
     failures: int
 
 

@@ -51,8 +51,11 @@ class PublishedKeys:
         """See the contract."""
         taken = await self._writes.run(_CLAIM, now, limit, ttl_ms, *_names(sources))
         return [
-            KeyFetch(as_text(source), as_text(url), fence, _text(etag), int(failures))
-            for source, url, fence, etag, failures in taken
+            KeyFetch(
+                *(as_text(source), as_text(url), fence),
+                *(_text(etag), as_number(fetched_at), int(failures)),
+            )
+            for source, url, fence, etag, fetched_at, failures in taken
         ]
 
     async def commit(

@@ -186,7 +186,7 @@ async def test_after_taken_place(store: Store) -> None:
     [*_, last] = await store.published_keys.after(0)
     for name in "ab":
         await store.published_keys.prove("acme", f"https://a.test/{name}", NOW)
-    fetch = KeyFetch("acme", "https://a.test/c", 1, None, 0)
+    fetch = KeyFetch("acme", "https://a.test/c", 1, None, None, 0)
     await store.published_keys.commit(fetch, Failed("x", None, 0), NOW)
     seen = (await store.published_keys.after(last.revision))[-1].revision
 
@@ -204,7 +204,7 @@ async def test_claim(store: Store) -> None:
 
     claims = await asyncio.gather(*(_claim(store) for _ in range(20)))
 
-    assert [KeyFetch("acme", URL, 1, None, 0)] == [fetch for got in claims for fetch in got]
+    assert [KeyFetch("acme", URL, 1, None, None, 0)] == [fetch for got in claims for fetch in got]
     assert not await store.published_keys.is_due(["acme"], NOW)
 
 
@@ -294,7 +294,7 @@ async def test_commit_failed(store: Store) -> None:
     kept = ("content", "etag", "fetched_at", "valid_until_at")
     assert [getattr(good, name) for name in kept] == [getattr(found, name) for name in kept]
     [fetch] = await _claim(store, NOW + 5_300)
-    assert (fetch.etag, fetch.failures) == ('"v1"', 2)
+    assert (fetch.etag, fetch.fetched_at, fetch.failures) == ('"v1"', NOW, 2)
 
 
 async def test_refresh(store: Store) -> None:

@@ -35,6 +35,7 @@ ROLES = {
     ("GET", "/v1/sources"): "voua",
     ("GET", "/v1/sources/{name}"): "voua",
     ("POST", "/v1/config/reload"): "oa",
+    ("POST", "/v1/sources/{name}/refresh-keys"): "oa",
     ("POST", "/v1/tokens"): "a",
     ("GET", "/v1/tokens"): "a",
     ("POST", "/v1/tokens/{token_id}/revoke"): "a",
