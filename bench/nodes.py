@@ -67,7 +67,7 @@ def _round(
     """Measure the four arms once, one after the other."""
     figures = {}
     for arm, processes in itertools.product(("naive", "gateway"), (1, 2)):
-        server.ask("FLUSHALL")
+        server.ask("FLUSHALL", "SYNC")
         own = folder / f"{index}-{arm}-{processes}"
         own.mkdir()
         before = _memory(server)
