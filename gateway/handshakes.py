@@ -28,7 +28,6 @@ class Handshake:
     """What a source answers beside events."""
 
     preset: Preset
-    keys: KeyRing
     settings: Settings
     #: Methods beside POST that it answers.
     methods: frozenset[str]
@@ -36,13 +35,13 @@ class Handshake:
     secret_headers: frozenset[bytes]
     bare_refusals: bool
 
-    def meet(self, request: RawRequest, now: int) -> Outcome | None:
+    def meet(self, request: RawRequest, keys: KeyRing, now: int) -> Outcome | None:
         """Return what is due to a request at `now` (unix seconds); `None` for no handshake."""
-        return meet(request, self.preset, self.keys, self.settings, now)
+        return meet(request, self.preset, keys, self.settings, now)
 
 
 def compiled(
-    preset: Preset, keys: KeyRing, section: HandshakeSection, folder: Path, where: str
+    preset: Preset, section: HandshakeSection, folder: Path, where: str
 ) -> Handshake | None:
     """Return the handshake of a source; `ConfigError` names settings it lacks or does not know."""
     rules = preset.handshakes
@@ -52,7 +51,6 @@ def compiled(
     handed = [rule.challenge for rule in rules if rule.hands_over and rule.challenge]
     return Handshake(
         preset,
-        keys,
         settings,
         frozenset(rule.method for rule in rules) - {"POST"},
         frozenset(place.name for place in handed if place.place is Place.HEADER),

@@ -118,7 +118,7 @@ class Intake:
     ) -> answers.Answer:
         now = self.clock()
         if source.handshake is not None:
-            met = source.handshake.meet(request, now // 1000)
+            met = source.handshake.meet(request, source.keys, now // 1000)
             if met is not None or request.method != "POST":
                 answer = self._shake(source, request, scope, met)
                 if answer is not None:
@@ -137,7 +137,7 @@ class Intake:
         scope: Mapping[str, Any],
         met: Outcome | None,
     ) -> answers.Answer | None:
-        """Answer a handshake; `None` for one that a person completes, which is recorded."""
+        """Answer a handshake; `None` for what goes the way of an event, accepted or refused."""
         if isinstance(met, Reply):
             self.tally.note(source.name, request.method)
             return answers.exactly(met.status, met.headers, met.body)
@@ -149,6 +149,8 @@ class Intake:
             return self._refuse(source, scope, Unmet.NOT_OPEN, request.body)
         if met is None:
             return self._refuse(source, scope, Unmet.UNREADABLE, request.body)
+        if isinstance(met.reason, Reason) and request.method == "POST":
+            return None  # verification says the same again, and looks for a key that is not known
         answer = self._refuse(source, scope, met.reason, request.body)
         return answer if met.status == _UNAUTHORIZED else answers.refused(met.status)
 

@@ -124,7 +124,7 @@ def _build(config: Config, name: str, section: SourceSection) -> Source:
     try:
         preset = _with_keys_url(_preset(section, where), section.keys_url, where)
         keys = build_key_ring(preset, [_key(key, config.folder, where) for key in section.keys])
-        handshake = compiled(preset, keys, section.handshake, config.folder, where)
+        handshake = compiled(preset, section.handshake, config.folder, where)
         memory = memory_s(preset)
         if section.memory_days is not None:
             memory = section.memory_days * _DAY_S
