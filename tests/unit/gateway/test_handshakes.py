@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.handshakes import Tally
+from gateway.published_keys import KeyView
 from gateway.source import build_sources
 from reconciler.config import ConfigError
 from reconciler.domain.event import Refusal
@@ -175,3 +176,30 @@ def test_a_flood_of_challenges_fills_no_log() -> None:
 
     assert tally.counts == {"acme": 4}
     assert [line["count"] for line in logs] == [1, 3]
+
+
+async def test_a_signed_handshake_asks_for_its_key_like_an_event(tmp_path: Path) -> None:
+    """SNS's first message is its confirmation: its unknown key must be heard of (F33)."""
+    host = "https://sns.eu-west-1.amazonaws.com"
+    document = {
+        **dict.fromkeys(("Message", "MessageId", "Token", "TopicArn"), "x"),
+        "Type": "SubscriptionConfirmation",
+        "SubscribeURL": f"{host}/?Action=ConfirmSubscription&Token=x",
+        "Timestamp": "2026-05-28T20:26:40.000Z",
+        "SignatureVersion": "2",
+        "Signature": base64.b64encode(bytes(256)).decode(),
+        "SigningCertURL": f"{host}/SimpleNotificationService-0.pem",
+    }
+    async with opened(tmp_path, '[sources.sns]\npreset = "aws-sns"\n') as edge:
+        published = edge.store.published_keys
+        view = KeyView(edge.sources, published, lambda: edge.now, lambda: edge.now)
+        intake = edge.intake()
+        intake.keys = view
+        edge.intake = lambda: intake  # type: ignore[method-assign]
+        told = await edge.post(json.dumps(document).encode(), [], path=b"/in/sns")
+        (refusal,) = await refusals(edge)
+        await view.tick()
+        wanted = [each.url for each in await published.after(0)]
+
+    assert (told.status, refusal.reason) == (401, "key_unknown")
+    assert wanted == [document["SigningCertURL"]]
