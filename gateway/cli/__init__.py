@@ -23,7 +23,7 @@ _ENTRIES = {
     "preset": Entry("gateway.cli.preset:preset", "Signature schemes: list, show, new, check."),
     "events": Entry("gateway.cli.events:events", "What arrived: list, show, raw, refused."),
     "ops": Entry("gateway.cli.ops:ops", "Operations: list, show, create."),
-    "source": Entry("gateway.cli.source:source", "Configured senders: list, show, rotate, refresh."),
+    "source": Entry("gateway.cli.source:source", "Senders: list, show, rotate, refresh keys."),
     "config": Entry("gateway.cli.configuration:config", "The configuration: check, show, reload."),
     "token": Entry("gateway.cli.token:token", "Tokens of the API: create, list, revoke."),
     "version": Entry("gateway.cli.version:version", "Print the version."),

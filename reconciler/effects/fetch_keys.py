@@ -141,7 +141,10 @@ def _fetched(content: bytes | None, etag: str | None, answer: Answer, jitter: fl
 def _failed(
     failure: str, fetch: KeyFetch, preset: Preset, jitter: float, at_least_ms: int = 0
 ) -> Failed:
-    wait_ms = backoff_ms(fetch.failures, base_ms=RETRY_MIN_MS, cap_ms=RETRY_MAX_MS, jitter=jitter)
+    # In the upper half of the ceiling, so that an outage is never asked often, by any chance.
+    wait_ms = backoff_ms(
+        fetch.failures, base_ms=RETRY_MIN_MS, cap_ms=RETRY_MAX_MS, jitter=0.5 + jitter / 2
+    )
     wait_ms = max(wait_ms, at_least_ms)
     assert preset.published is not None
     if preset.published.url_from is not None and fetch.fetched_at is None:
