@@ -98,6 +98,26 @@ def test_without_its_replica_nothing_is_acknowledged(cluster: Cluster) -> None:
         assert gateway.post(gateway.senders["jobs"].sign(b"{}").raw()).status == 200
 
 
+def test_nodes_that_are_cut_off_answer_in_time(cluster: Cluster) -> None:
+    """Every byte between nodes and primary is lost: 503 in time, then all goes on by itself."""
+    cluster.register(3, length_s=3)
+    with cluster.load(cluster.gateways[0]) as load:
+        _runs(load)
+        cluster.nodes_link.cut()
+        begun = time.monotonic()
+        signed = cluster.gateways[1].senders["jobs"].sign(b"{}")
+        assert cluster.gateways[1].post(signed.raw()).status == 503
+        assert time.monotonic() - begun < ANSWERED_S
+        for node in cluster.nodes:
+            assert cluster.ready(node) == (503, ["storage"])
+        cluster.nodes_link.heal()
+        _runs(load)
+    cluster.note(load)
+    cluster.all_ready()
+    assert {status for _, status in load.answered} == {200, 503}
+    _check(cluster, "nodes cut off from the primary")
+
+
 def test_a_promotion_loses_nothing_that_was_acknowledged(cluster: Cluster) -> None:
     """The primary dies under load and its replica takes over: every acknowledged event is there."""
     cluster.register(6, length_s=6)
