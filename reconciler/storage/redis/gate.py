@@ -27,7 +27,7 @@ CHECK_EVERY_S = 5.0
 _MARK = b"#!lua flags=allow-oom\nreturn redis.call('INCR', KEYS[1])"
 #: Between two nudges, and how long one waits. It must not wait for the replica: an answer of the
 #: replica's may be held back (RFC 896) until the server sends it something more.
-NUDGE_EVERY_S = 0.003
+NUDGE_EVERY_S = 0.0015
 _NUDGE_MS = 1
 
 
@@ -87,9 +87,17 @@ class Gate:
             f" and on {replicas} of {self._replicas} replicas"
         )
 
-    def nudged(self) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def nudged(self) -> Iterator[None]:
         """Nudge replicas while the body waits; without any there is nothing to do."""
-        return self._nudge.going() if self._replicas else contextlib.nullcontext()
+        if not self._replicas:
+            yield
+            return
+        nudging = asyncio.create_task(self._nudge.run())
+        try:
+            yield
+        finally:
+            nudging.cancel()
 
     async def close(self) -> None:
         """End what belongs to the gate."""
@@ -110,33 +118,26 @@ class Nudge:
             (b"INCR", address.base + b":nudge"),
             (b"WAIT", address.replicas, _NUDGE_MS),
         )
-        self._wanted = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        #: The exchange under way, if one is.
+        self._nudge: asyncio.Task[None] | None = None
 
-    @contextlib.contextmanager
-    def going(self) -> Iterator[None]:
-        """Nudge while the body waits."""
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._run())
-        self._wanted.set()
-        try:
-            yield
-        finally:
-            self._wanted.clear()
+    async def run(self) -> None:
+        """Nudge until cancelled."""
+        while True:
+            await asyncio.sleep(NUDGE_EVERY_S)
+            if self._nudge is None or self._nudge.done():
+                self._nudge = asyncio.create_task(self._once())
+            # Not cancelled with the waiting: an exchange that is cancelled costs its connection.
+            await asyncio.wait([self._nudge])
 
     async def close(self) -> None:
         """End the connection."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        if self._nudge is not None:
+            await asyncio.wait([self._nudge])
         await self._link.close()
 
-    async def _run(self) -> None:
-        # One task for all batches: an exchange that is cancelled costs its connection.
-        while True:
-            await self._wanted.wait()
-            await asyncio.sleep(NUDGE_EVERY_S)
-            # One that fails costs time, never an acknowledgement.
-            with contextlib.suppress(*LOST):
-                await self._link.open()
-                await self._link.exchange(self._commands, _NUDGE_MS / 1000 + 1)
+    async def _once(self) -> None:
+        # One that fails costs time, never an acknowledgement.
+        with contextlib.suppress(*LOST):
+            await self._link.open()
+            await self._link.exchange(self._commands, _NUDGE_MS / 1000 + 1)
