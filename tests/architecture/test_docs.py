@@ -76,7 +76,7 @@ def test_the_example_shows_every_setting() -> None:
     """Also the optional settings of sources, keys and profiles have a place in the example."""
     whole = tomllib.loads(_uncommented(EXAMPLE.read_text()))
     missing = {name: left for name, left in _models(Settings, whole) if left}
-    keys = [key for source in whole["sources"].values() for key in source["keys"]]
+    keys = [key for source in whole["sources"].values() for key in source.get("keys", ())]
 
     assert missing == {}
     assert set(KeySection.model_fields) == {name for key in keys for name in key}
@@ -91,7 +91,8 @@ def test_the_example_works_when_it_is_switched_on(
 
     parts = _built(_uncommented(EXAMPLE.read_text()), tmp_path, monkeypatch)
 
-    assert [source.name for source in parts.sources.all()] == ["github", "render-farm", "stripe"]
+    named = [source.name for source in parts.sources.all()]
+    assert named == ["fal", "github", "render-farm", "stripe"]
     assert {"demo", "github", "render-farm", "stripe"} == set(parts.providers)
 
 

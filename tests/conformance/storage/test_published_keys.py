@@ -117,6 +117,9 @@ async def test_want_takes_a_place(store: Store) -> None:
     await _want(store, "https://a.test/d", now=NOW + GOOD.hold_ms)
 
     assert await _urls(store) == {f"https://a.test/{name}" for name in "acd"}
+    assert await store.published_keys.refresh("acme", NOW + GOOD.hold_ms) == 3
+    await _want(store, "https://a.test/e", now=NOW + GOOD.hold_ms)
+    assert await _urls(store) == {f"https://a.test/{name}" for name in "ade"}
 
 
 async def _fetch_all(store: Store) -> None:

@@ -85,7 +85,11 @@ def test_a_preset_without_published_keys_has_no_address() -> None:
 
 
 def test_a_fixed_address_is_exact() -> None:
-    """A document from an address that the preset had once is not its any more."""
+    """A document from another address than the preset's, or only like it, is not the preset's."""
+    named = load_preset("aws-sns").published
+    assert named is not None
+    assert trusted_address(named, SNS)
+    assert not trusted_address(named, SNS + "?x=1")
     published = fal().published
     assert published is not None
     assert trusted_address(published, published.url)
