@@ -78,9 +78,13 @@ class Document:
 
         A body with a key that stands twice elsewhere still has one time at which it was signed.
         """
-        if self.state is Readability.AMBIGUOUS:
-            return value_at(_ONE_WAY.decode(self._body.decode()), pointer)
-        return self.value(pointer)
+        if self.state is not Readability.AMBIGUOUS:
+            return self.value(pointer)
+        try:
+            root = _ONE_WAY.decode(self._body.decode())
+        except (ValueError, RecursionError):  # reading had stopped at the key, before the end
+            return None
+        return value_at(root, pointer)
 
 
 def value_at(value: Any, pointer: tuple[str, ...]) -> Any:

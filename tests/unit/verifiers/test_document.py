@@ -124,3 +124,21 @@ def test_a_pointer_gives_text_or_nothing(pointer: tuple[str, ...], expected: str
                "":"empty","yes":true,"nothing":null}"""
 
     assert expected == Document(body).at(pointer)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"at":1,"x":2,"x":3}', "1"),
+        (b'{"at":1,"x":{"y":2,"Y":3}}', "1"),
+        (b'{"at":1,"At":2}', None),
+        (b'{"at":1,"at":1}', None),
+        (b'{"at":1,"x":2,"x":3} tail', None),
+        (b'[{"x":2,"x":3}', None),
+        (b'{"at":1}', "1"),
+        (b"\xff", None),
+    ],
+)
+def test_what_all_readers_agree_on_is_certain(body: bytes, expected: str | None) -> None:
+    """A key that stands twice elsewhere leaves a value certain; broken JSON leaves none."""
+    assert Document(body).certain(("at",)) == expected
