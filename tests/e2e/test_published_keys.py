@@ -1,5 +1,6 @@
 """Keys that a provider publishes, end to end over loopback: fetched, rotated, lost, lied about."""
 
+import datetime as dt
 import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import valkey
 from tests.support.installation import Installation
 from tests.support.key_server import SCHEME, KeyServer, Page, SigningKey
 from tests.support.waiting import until
@@ -26,7 +28,10 @@ def server() -> Iterator[KeyServer]:
 @pytest.fixture
 def gateway(install: Callable[[], Installation], server: KeyServer) -> Installation:
     """Start a gateway whose source `acme` has no key but those that the server publishes."""
-    installation = install()
+    return _start(install(), server)
+
+
+def _start(installation: Installation, server: KeyServer) -> Installation:
     installation.replace("allow = [", f'allow = ["http://127.0.0.1/32:{server.port}", ')
     installation.section(SCHEME.format(name="acme", url=server.url))
     return installation.start()
@@ -44,6 +49,13 @@ def _accepts(gateway: Installation, key: SigningKey) -> bool:
 def _fetched(gateway: Installation, *kids: str) -> None:
     until(lambda: _published(gateway).get("ids") == list(kids), f"{kids} are fetched")
     until(lambda: gateway.get("/v1/sources/acme")["ready"], "the source is ready")
+    until(lambda: _pause(gateway) > dt.timedelta(minutes=10), "no fetch is due or under way")
+
+
+def _pause(gateway: Installation) -> dt.timedelta:
+    """Return how long it is until the next fetch; a lease is half a minute."""
+    next_at = dt.datetime.fromisoformat(_published(gateway)["next_fetch_at"])
+    return next_at - dt.datetime.now(dt.UTC)
 
 
 def _run(gateway: Installation, *arguments: str) -> str:
@@ -159,6 +171,31 @@ def test_a_flood_of_unknown_keys_is_one_fetch(gateway: Installation, server: Key
     # The minimum interval is a minute, and the last fetch was a moment ago.
     assert len(server.asked) == before
     until(lambda: _published(gateway)["next_fetch_at"], "a fetch is scheduled")
+
+
+def test_nodes_share_what_one_fetched(
+    install: Callable[[], Installation], server: KeyServer
+) -> None:
+    """Of two nodes over one ledger one fetches, and both see a rotation without a restart."""
+    old, new = SigningKey("k1"), SigningKey("k2")
+    server.publish(old)
+    ledger = valkey.shared().url(f"keys-{secrets.token_hex(4)}")
+    nodes = [install(), install()]
+    for node in nodes:
+        node.replace('url = "sqlite:data/ledger.db"', f'url = "{ledger}"\nfolder = "data"')
+        _start(node, server)
+        (node.token_folder / "admin.token").write_text(nodes[0].admin)
+
+    for node in nodes:
+        until(lambda n=node: _accepts(n, old), "the keys serve in each node")  # type: ignore[misc]
+    assert len(server.asked) == 1
+
+    server.publish(new)
+    _refresh(nodes[0])
+    for node in nodes:
+        until(lambda n=node: _accepts(n, new), "the new key serves in each node")  # type: ignore[misc]
+        assert not _accepts(node, old)
+    assert len(server.asked) == 2
 
 
 def test_a_source_cannot_have_its_keys_from_inside(install: Callable[[], Installation]) -> None:
