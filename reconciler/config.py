@@ -155,6 +155,9 @@ class ProfileSection(Section):
     secret: SecretReference | None = None
     #: How long the business waits for a result, if the profile's own default does not fit.
     result_s: int | None = Field(None, ge=1, le=DURATION_S_MAX)
+    #: How many calls a second all nodes together may make, and how many at once after a rest.
+    rate_per_s: float | None = Field(None, ge=0.001, le=10_000)
+    rate_burst: int | None = Field(None, ge=1, le=10_000)
 
 
 # ---------------------------------------------------------------- errors people can act on

@@ -18,10 +18,11 @@ from reconciler.domain.operation import Effect, Trigger
 from reconciler.effects.collect import collect
 from reconciler.effects.means import Means
 from reconciler.effects.read_status import read_status
+from reconciler.effects.turns import Later, Outcome
 from reconciler.storage.contract import Committed, LeaseLost, Stale, Work
 from reconciler.storage.errors import StorageUnavailableError
 
-EffectRun = Callable[[Claimed, Means], Awaitable[Decision]]
+EffectRun = Callable[[Claimed, Means], Awaitable[Outcome]]
 
 EFFECTS: Mapping[Effect, EffectRun] = {
     Effect.READ_STATUS: read_status,
@@ -116,8 +117,11 @@ class Worker:
         lease, operation = claimed.lease, claimed.operation
         try:
             async with self._holding(lease):
-                decision = await self._effect(claimed)
-            await self._commit(lease, decision)
+                outcome = await self._effect(claimed)
+            if isinstance(outcome, Later):
+                await self.work.release(lease, outcome.due_at, self.lease_now())
+            else:
+                await self._commit(lease, outcome)
         except StorageUnavailableError as error:
             # Committed or not, the lease ends and the work is done again if it was not.
             _log.warning("outcome_unknown", operation=operation.operation_id, error=str(error))
@@ -136,7 +140,7 @@ class Worker:
         cause = Cause(self.means.actor, "deadline", "deadline passed; our own work on it fails")
         await self._commit(lease, decide_trigger(operation, Trigger.DEADLINE_PASSED, cause, now))
 
-    async def _effect(self, claimed: Claimed) -> Decision:
+    async def _effect(self, claimed: Claimed) -> Outcome:
         effect = claimed.operation.rule.effect
         assert effect is not None, "work is due only in states that have some"
         return await self.effects[effect](claimed, self.means)

@@ -39,6 +39,7 @@ from reconciler.domain.token import Role
 from reconciler.effects import fetch_keys
 from reconciler.effects.fetch_keys import KeyFetcher
 from reconciler.effects.means import Means
+from reconciler.effects.turns import Turns
 from reconciler.providers.client import Limits, ProviderClient
 from reconciler.storage.contract import Store
 from reconciler.storage.errors import StorageUnavailableError
@@ -195,6 +196,7 @@ def _worker(config: Config, store: Store, parts: Parts, client: ProviderClient) 
     means = Means(
         providers=parts.providers,
         client=client,
+        turns=Turns(store.limits, lease_clock(config, now_ms)),
         clock=now_ms,
         new_id=new_id,
         jitter=random,

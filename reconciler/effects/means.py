@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from reconciler.domain.ids import IdMaker
+from reconciler.effects.turns import Turns
 from reconciler.providers.answer import Answer
 from reconciler.providers.provider import Provider
 from reconciler.providers.request import Outbound
@@ -23,6 +24,7 @@ class Means:
 
     providers: Mapping[str, Provider]
     client: Client
+    turns: Turns
     clock: Callable[[], int]
     new_id: IdMaker
     jitter: Callable[[], float]

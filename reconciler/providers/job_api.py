@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from reconciler.domain.observation import Meaning
+from reconciler.domain.pace import Pace
 from reconciler.domain.retry import Poll
 from reconciler.providers.table import ProfileError
 
@@ -66,6 +67,8 @@ class Profile:
     states: Mapping[str, Meaning]
     timestamps: TimestampForm
     poll: Poll
+    #: How often it may be asked, by all nodes together; `None`: as often as there is work.
+    pace: Pace | None
     result_deadline_ms: int
     result_kind: Literal["none"]
 

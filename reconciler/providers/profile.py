@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, Literal, cast
 
 from reconciler.domain.observation import Meaning
+from reconciler.domain.pace import BURST_MAX, PER_S_MAX, PER_S_MIN, Pace
 from reconciler.domain.retry import Poll
 from reconciler.providers.job_api import (
     BASE_URL,
@@ -42,7 +43,7 @@ __all__ = [
 _GRAMMAR = {
     "": (
         "name", "docs", "base_url", "auth", "headers", "status", "states", "timestamps", "poll",
-        "deadlines", "result",
+        "rate", "deadlines", "result",
     ),
     "auth": ("header", "value"),
     "status": (
@@ -53,6 +54,7 @@ _GRAMMAR = {
     "states": ("pending", "running", "succeeded", "failed", "cancelled"),
     "timestamps": ("form",),
     "poll": ("min_interval_s", "base_s", "cap_s"),
+    "rate": ("per_s", "burst"),
     "deadlines": ("result_s",),
     "result": ("kind",),
 }  # fmt: skip
@@ -112,6 +114,7 @@ def parse_profile(table: Mapping[str, Any], where: str, text: str | None = None)
         states=_states(top.table("states")),
         timestamps=_timestamps(top.table("timestamps")),
         poll=_poll(top.table("poll")),
+        pace=_pace(top),
         result_deadline_ms=top.table("deadlines").ms("result_s", least_s=1),
         result_kind=_result(top.table("result")),
     )
@@ -251,6 +254,16 @@ def _poll(table: Table) -> Poll:
     if not poll.min_interval_ms <= poll.base_ms <= poll.cap_ms:
         raise table.error("cap_s", "min_interval_s <= base_s <= cap_s must hold")
     return poll
+
+
+def _pace(top: Table) -> Pace | None:
+    if not top.has("rate"):
+        return None
+    table = top.table("rate")
+    return Pace.of(
+        table.number("per_s", PER_S_MIN, PER_S_MAX),
+        int(table.number("burst", 1, BURST_MAX, 1, whole=True)),
+    )
 
 
 def _result(table: Table) -> Literal["none"]:

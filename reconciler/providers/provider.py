@@ -11,6 +11,7 @@ from pathlib import Path
 
 from reconciler.config import ConfigError, ProfileSection, resolve_secret
 from reconciler.domain.event import Scope
+from reconciler.domain.pace import Pace
 from reconciler.providers.egress import Denied, Policy, check_url
 from reconciler.providers.errors import ProviderError
 from reconciler.providers.profile import Profile, load_profile, read_profile
@@ -54,12 +55,24 @@ def _build(name: str, section: ProfileSection, policy: Policy, folder: Path) -> 
     profile = profile.with_base_url(section.base_url)
     if section.result_s is not None:
         profile = replace(profile, result_deadline_ms=section.result_s * 1000)
+    profile = replace(profile, pace=_pace(section, profile.pace))
     secret = None if section.secret is None else resolve_secret(section.secret, folder)
     example = status_request(profile, job_id="job", secret=secret)
     denied = check_url(example.url, policy)
     if isinstance(denied, Denied):
         raise ConfigError(f"{profile.base_url} must not be called ({denied.slug}): {denied.detail}")
     return Provider(name, Scope(section.project, section.mode), profile, secret)
+
+
+def _pace(section: ProfileSection, own: Pace | None) -> Pace | None:
+    """Return the profile's own pace, as far as the installation says nothing else."""
+    if section.rate_per_s is None:
+        if section.rate_burst is None:
+            return own
+        if own is None:
+            raise ConfigError("rate_burst: without a rate there is no burst: add rate_per_s")
+        return replace(own, burst=section.rate_burst)
+    return Pace.of(section.rate_per_s, section.rate_burst or (own.burst if own else 1))
 
 
 def _text(file: Path) -> str:

@@ -106,6 +106,23 @@ class Table:
             raise self.error(key, f"must be at least {least_s:g} and at most ten years")
         return round(value * 1000)
 
+    def number(
+        self,
+        key: str,
+        least: float,
+        most: float,
+        default: float | None = None,
+        *,
+        whole: bool = False,
+    ) -> float:
+        """Return a number within bounds."""
+        value = self._needed(key, default)
+        kinds: Any = int if whole else int | float
+        if not isinstance(value, kinds) or isinstance(value, bool) or not least <= value <= most:
+            kind = "whole number" if whole else "number"
+            raise self.error(key, f"must be a {kind} from {least:g} to {most:g}")
+        return float(value)
+
     def statuses(self, key: str, default: tuple[int, ...]) -> frozenset[int]:
         """Return a list of HTTP statuses."""
         value = self._values.get(key)

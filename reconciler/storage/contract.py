@@ -15,9 +15,13 @@ from reconciler.domain import journal
 from reconciler.domain.decide import Decision, Read
 from reconciler.domain.event import ConflictEvidence, Event, NewEvent, Refusal, Scope
 from reconciler.domain.lease import Claimed, Lease
-from reconciler.domain.operation import Operation, State, Transition
+from reconciler.domain.operation import Operation, Transition
+from reconciler.domain.pace import Pace
 from reconciler.domain.published import Failed, Fetched, KeyDocument, KeyFetch
 from reconciler.domain.token import NewToken, Token
+from reconciler.storage.questions import EventQuery as EventQuery  # noqa: PLC0414  a part of the contract
+from reconciler.storage.questions import OperationQuery as OperationQuery  # noqa: PLC0414  a part of the contract
+from reconciler.storage.questions import RefusalQuery as RefusalQuery  # noqa: PLC0414  a part of the contract
 
 # ---------------------------------------------------------------- outcomes
 
@@ -76,48 +80,7 @@ class Stale:
     """The operation changed since it was decided on; nothing was written, the lease stands."""
 
 
-# ---------------------------------------------------------------- questions
-
-
-@dataclass(frozen=True, slots=True)
-class EventQuery:
-    """A page of events, newest first; `before` is the last page's smallest `seq`.
-
-    In the scope of this and the other questions `*` stands for every project, or every mode.
-    """
-
-    scope: Scope | None = None
-    source: str | None = None
-    event_type: str | None = None
-    operation_id: str | None = None
-    #: Only events that name a job for which no operation is known.
-    parked: bool = False
-    before: int | None = None
-    limit: int = 50
-
-
-@dataclass(frozen=True, slots=True)
-class RefusalQuery:
-    """A page of refusals, newest first."""
-
-    scope: Scope | None = None
-    source: str | None = None
-    reason: str | None = None
-    before: str | None = None
-    limit: int = 50
-
-
-@dataclass(frozen=True, slots=True)
-class OperationQuery:
-    """A page of operations, newest first. `before` is the last page's smallest operation id."""
-
-    scope: Scope | None = None
-    profile: str | None = None
-    states: tuple[State, ...] = ()
-    remote_job_id: str | None = None
-    client_reference: str | None = None
-    before: str | None = None
-    limit: int = 50
+# ---------------------------------------------------------------- answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +307,24 @@ class PublishedKeys(Protocol):
         """
 
 
+class Limits(Protocol):
+    """How often providers may be asked, shared by all processes of a ledger.
+
+    It promises a provider restraint and nobody anything durable: after a crash or a fail-over a few
+    calls too many may be made, once.
+    """
+
+    async def take(self, name: str, pace: Pace | None, now: int) -> int:
+        """Take one call of a provider's pace; 0, or how many ms to wait and then to ask again.
+
+        A wait takes nothing. Those who must wait are told instants apart, a pace's interval each.
+        Without a pace only a pause counts.
+        """
+
+    async def pause(self, name: str, wait_ms: int, now: int) -> None:
+        """Let nobody ask the provider for a while (at most `pace.PAUSE_MS_MAX`)."""
+
+
 class Upkeep(Protocol):
     """What keeps a ledger healthy."""
 
@@ -391,6 +372,10 @@ class Store(Protocol):
     @property
     def published_keys(self) -> PublishedKeys:
         """The keys that providers publish."""
+
+    @property
+    def limits(self) -> Limits:
+        """How often providers may be asked."""
 
     @property
     def upkeep(self) -> Upkeep:

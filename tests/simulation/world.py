@@ -16,8 +16,10 @@ from reconciler.domain.decide import Decision
 from reconciler.domain.ids import make_id
 from reconciler.domain.lease import Lease
 from reconciler.domain.operation import fold
+from reconciler.domain.pace import Pace
 from reconciler.domain.retry import Poll
 from reconciler.effects.means import Means
+from reconciler.effects.turns import Turns
 from reconciler.providers.request import Outbound
 from reconciler.storage.contract import Committed, Store
 from reconciler.storage.errors import StorageUnavailableError
@@ -151,6 +153,7 @@ class World:
         means = Means(
             providers={"acme": provider(poll=POLL)},
             client=process,
+            turns=Turns(process, self.now),
             clock=self.now,
             new_id=self.new_id,
             jitter=self.random.random,
@@ -195,6 +198,8 @@ class Process:
     world: World
     name: str
     dead: bool = False
+    #: How often it was told to wait for its turn and has not given the work back yet.
+    waits: int = 0
 
     def _may_die(self) -> None:
         if self.dead or self.world.unlucky(150, "killed"):
@@ -229,10 +234,30 @@ class Process:
             self.world.held[lease.operation_id] = (lease.fence, found.until_at)
         return found
 
+    async def take(self, name: str, pace: Pace | None, now: int) -> int:
+        """Ask for a turn."""
+        self._may_die()
+        self._may_fail()
+        wait_ms = await self.world.store.limits.take(name, pace, now)
+        self.waits += wait_ms > 0
+        return wait_ms
+
+    async def pause(self, name: str, wait_ms: int, now: int) -> None:
+        """Pause the provider."""
+        self._may_die()
+        self._may_fail()
+        await self.world.store.limits.pause(name, wait_ms, now)
+        self.world.note(self.name, "paused", name, wait_ms)
+
     async def release(self, lease: Lease, due_at: int, now: int) -> None:
-        """Give work back: nothing here is a reason to."""
-        self.world.promise("no effect has a bug", kept=False)
+        """Give work back: a provider that must not be asked now is the only reason to."""
+        self.world.promise("no effect has a bug", kept=self.waits > 0)
+        self.waits -= 1
+        self._may_die()
+        self._may_fail()
         await self.world.store.work.release(lease, due_at, now)
+        if self.world.held.get(lease.operation_id, (0, 0))[0] == lease.fence:
+            del self.world.held[lease.operation_id]
 
     async def commit(self, lease: Lease, decision: Any, now: int) -> Any:
         """Commit, and hold what stands against the promises; the machine may stand still before."""

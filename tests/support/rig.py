@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconciler.domain.operation import Operation, State
+from reconciler.domain.pace import Pace
 from reconciler.providers.answer import Answer
 from reconciler.providers.request import Outbound
 from reconciler.storage.contract import Store, Work
@@ -40,7 +41,12 @@ class Rig:
         return value
 
     def worker(
-        self, client: ScriptedClient, name: str = "worker:1", *profiles: str, **fields: Any
+        self,
+        client: ScriptedClient,
+        name: str = "worker:1",
+        *profiles: str,
+        pace: Pace | None = None,
+        **fields: Any,
     ) -> Worker:
         """Return a worker."""
         given = {
@@ -50,7 +56,8 @@ class Rig:
             "idle_s": 0.02,
             "lease_now": self.clock,
         }
-        return Worker(means=means(client, self.clock, name, *profiles), **{**given, **fields})
+        made = means(client, self.clock, name, *profiles, limits=self.store.limits, pace=pace)
+        return Worker(means=made, **{**given, **fields})
 
     @contextlib.asynccontextmanager
     async def working(self, *workers: Worker) -> AsyncIterator[None]:

@@ -8,12 +8,15 @@ from itertools import count
 from time import monotonic
 from typing import Any
 
+from reconciler.domain.pace import Pace, Taken
 from reconciler.domain.retry import Poll
 from reconciler.effects.means import Means
+from reconciler.effects.turns import Turns
 from reconciler.providers.answer import Answer
 from reconciler.providers.profile import load_profile
 from reconciler.providers.provider import Provider
 from reconciler.providers.request import Outbound
+from reconciler.storage.contract import Limits
 from tests.support.builders import NOW, SCOPE
 
 Reply = Callable[[Outbound], Answer | Awaitable[Answer]]
@@ -80,14 +83,36 @@ def provider(name: str = "acme", **profile: Any) -> Provider:
     return Provider(name, SCOPE, replace(made, **{"poll": POLL, **profile}), "s3cret")
 
 
+@dataclass
+class OwnLimits:
+    """The rule without a ledger, for effects that a test runs alone."""
+
+    taken: Taken = field(default_factory=Taken)
+
+    async def take(self, name: str, pace: Pace | None, now: int) -> int:  # noqa: ARG002  one only
+        """Take a turn."""
+        self.taken, wait_us = self.taken.take(pace, now * 1000)
+        return -(-wait_us // 1000)
+
+    async def pause(self, name: str, wait_ms: int, now: int) -> None:  # noqa: ARG002  one only
+        """Pause."""
+        self.taken = self.taken.pause(wait_ms, now * 1000)
+
+
 def means(
-    client: ScriptedClient, clock: Callable[[], int], actor: str = "worker:1", *names: str
+    client: ScriptedClient,
+    clock: Callable[[], int],
+    actor: str = "worker:1",
+    *names: str,
+    limits: Limits | None = None,
+    **profile: Any,
 ) -> Means:
     """Return means with predictable ids and jitter, and providers of these names."""
     numbers = count(1)
     return Means(
-        providers={name: provider(name) for name in names or ("acme",)},
+        providers={name: provider(name, **profile) for name in names or ("acme",)},
         client=client,
+        turns=Turns(limits or OwnLimits(), clock),
         clock=clock,
         new_id=lambda kind: f"{kind}_{actor}_{next(numbers)}",
         jitter=lambda: 0.5,

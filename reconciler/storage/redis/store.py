@@ -7,6 +7,7 @@ from reconciler.storage.redis.events import Events
 from reconciler.storage.redis.gate import Gate
 from reconciler.storage.redis.inbox import Inbox
 from reconciler.storage.redis.journal import Journal
+from reconciler.storage.redis.limits import Limits
 from reconciler.storage.redis.news import News
 from reconciler.storage.redis.operations import Operations
 from reconciler.storage.redis.pipeline import Pipeline
@@ -22,8 +23,8 @@ QUEUE_MAX = 4_096
 class RedisStore:
     """All roles of one open ledger (`contract.Store`).
 
-    Every step that writes passes the gate, on one connection; reads have another, so that they do
-    not wait for disks.
+    Every step that writes passes the gate, on one connection; reads and limits have another, so
+    that they do not wait for disks.
     """
 
     inbox: contract.Inbox
@@ -33,6 +34,7 @@ class RedisStore:
     journal: contract.Journal
     tokens: contract.Tokens
     published_keys: contract.PublishedKeys
+    limits: contract.Limits
     upkeep: contract.Upkeep
 
     def __init__(self, address: Address, queue_max: int) -> None:
@@ -47,6 +49,7 @@ class RedisStore:
         self.journal = Journal(reads)
         self.tokens = Tokens(reads, writes)
         self.published_keys = PublishedKeys(reads, writes)
+        self.limits = Limits(reads)
         self.upkeep = Upkeep(reads, writes, gate)
 
     async def close(self) -> None:

@@ -10,6 +10,7 @@ from reconciler.storage.sqlite.bell import Bell
 from reconciler.storage.sqlite.events import Events
 from reconciler.storage.sqlite.inbox import Inbox
 from reconciler.storage.sqlite.journal import Journal
+from reconciler.storage.sqlite.limits import Limits
 from reconciler.storage.sqlite.operations import Operations
 from reconciler.storage.sqlite.published_keys import PublishedKeys
 from reconciler.storage.sqlite.tokens import Tokens
@@ -35,6 +36,7 @@ class SQLiteStore:
     journal: contract.Journal
     tokens: contract.Tokens
     published_keys: contract.PublishedKeys
+    limits: contract.Limits
     upkeep: contract.Upkeep
 
     def __init__(self, executor: Executor, bell: Bell, lock: file.Lock) -> None:
@@ -46,6 +48,7 @@ class SQLiteStore:
         self.journal = Journal(executor)
         self.tokens = Tokens(executor)
         self.published_keys = PublishedKeys(executor)
+        self.limits = Limits(executor)
         self.upkeep = Upkeep(executor)
 
     async def close(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.domain.observation import Meaning
+from reconciler.domain.pace import Pace
 from reconciler.providers.egress import Policy, Target, check_url
 from reconciler.providers.job_api import Auth
 from reconciler.providers.profile import (
@@ -218,3 +219,32 @@ def _attempt(action: Callable[[], object]) -> str:
     except ProfileError:
         return "ProfileError"
     return "fine"
+
+
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        ("", None),
+        ("[rate]\nper_s = 0.5\n", Pace(2_000_000, 1)),
+        ("[rate]\nper_s = 100\nburst = 20\n", Pace(10_000, 20)),
+    ],
+)
+def test_rate(section: str, expected: Pace | None) -> None:
+    """A profile may say how often its provider wants to be asked; without that nothing holds."""
+    assert read_profile(TEXT + section, "acme.toml").pace == expected
+
+
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        ("[rate]\nburst = 2\n", "acme.toml:20: rate.per_s: is missing"),
+        ("[rate]\nper_s = 0\n", "rate.per_s: must be a number from 0.001 to 10000"),
+        ("[rate]\nper_s = nan\n", "rate.per_s: must be a number from 0.001 to 10000"),
+        ("[rate]\nper_s = 1\nburst = 1.5\n", "rate.burst: must be a whole number from 1 to 10000"),
+        ("[rate]\nper_s = 1\nburst = true\n", "rate.burst: must be a whole number"),
+        ("[rate]\nper_second = 1\n", "rate.per_second: unknown key"),
+    ],
+)
+def test_wrong_rates(section: str, expected: str) -> None:
+    """A rate that cannot be kept is named with its bounds."""
+    assert expected in message(TEXT + section)
