@@ -34,6 +34,7 @@ MAY = {
     ("GET", "/v1/operations/{operation_id}/observations"): READERS | {"client"},
     ("GET", "/v1/sources"): READERS,
     ("GET", "/v1/sources/{name}"): READERS,
+    ("POST", "/v1/sources/{name}/refresh-keys"): {"operator", "admin"},
     ("POST", "/v1/config/reload"): {"operator", "admin"},
     ("POST", "/v1/tokens"): {"admin"},
     ("GET", "/v1/tokens"): {"admin"},
@@ -128,7 +129,8 @@ def test_a_role_may_exactly_what_the_table_says(
         token=world.tokens["shop/live"][role],
     )
     if role in MAY[method, path]:
-        assert answer.status in {200, 201}, answer
+        # The world's sources have keys of their own, which nobody can fetch.
+        assert answer.status in ({400} if path.endswith("/refresh-keys") else {200, 201}), answer
         if "token" in (found := json.loads(answer.body or b"{}") if path == "/v1/tokens" else {}):
             world.gateway.secrets.append(found["token"])
     else:
@@ -185,8 +187,8 @@ def test_what_is_elsewhere_answers_like_what_does_not_exist(
 @pytest.mark.parametrize(
     ("path", "key"),
     [
-        ("/v1/events", "event_id"),
-        ("/v1/operations", "operation_id"),
+        ("/v1/events?limit=200", "event_id"),
+        ("/v1/operations?limit=200", "operation_id"),
         ("/v1/sources", "name"),
         ("/v1/tokens", "token_id"),
     ],
@@ -207,7 +209,7 @@ def test_lists_show_what_the_token_covers_and_nothing_else(
 ) -> None:
     """Projects and modes stay apart in every list; a star covers every name in its place."""
     token = world.gateway.new_token("admin", project=project, mode=mode)
-    answer = world.gateway.api("GET", f"{path}?limit=200", token=token)
+    answer = world.gateway.api("GET", path, token=token)
     listed = {item[key] for item in answer.json()["items"]}
     assert {place for place in PLACES if world.ids[place][key] in listed} == seen
 
