@@ -115,6 +115,8 @@ class SourceSection(Section):
     project: Name = "default"
     mode: Mode = "live"
     keys: list[KeySection] = Field(default_factory=list)
+    #: Its provider signs nothing: anybody can post, and only a status read says what is true.
+    accept_unverified: bool = False
     #: Where the provider publishes its keys for this account, instead of the preset's address.
     keys_url: str | None = None
     handshake: HandshakeSection = HandshakeSection()

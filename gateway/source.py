@@ -23,6 +23,8 @@ from verifiers.published import read_document, trusted_address
 from verifiers.replay import ReplayMemoryError, check_memory, memory_s
 
 _DAY_S = 86_400
+#: Places that only a preset can make sense of.
+_NOT_OF_JOBS = frozenset((Place.SIGNATURE, Place.CLAIM, Place.ITEM, Place.RAW))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,11 @@ def _build(config: Config, name: str, section: SourceSection) -> Source:
     where = f"{config.where()}: sources.{name}"
     try:
         preset = _with_keys_url(_preset(section, where), section.keys_url, where)
-        keys = build_key_ring(preset, [_key(key, config.folder, where) for key in section.keys])
+        keys = build_key_ring(
+            preset,
+            [_key(key, config.folder, where) for key in section.keys],
+            accept_unverified=section.accept_unverified,
+        )
         handshake = compiled(preset, section.handshake, config.folder, where)
         memory = memory_s(preset)
         if section.memory_days is not None:
@@ -224,6 +230,6 @@ def _locator(text: str | None, key: str, where: str) -> Locator | None:
         locator = parse_locator(text)
     except LocatorError as error:
         raise ConfigError(f"{where}.{key}: {error}") from None
-    if locator.place is Place.SIGNATURE:
+    if locator.place in _NOT_OF_JOBS:
         raise ConfigError(f"{where}.{key}: a job is named in a header or the body, not {text!r}")
     return locator

@@ -52,10 +52,19 @@ ADMIN_TOKEN_FILE = "admin.token"  # noqa: S105  # a file's name
 _TICK_AGE_MAX_MS = 30_000
 _PROBE_S = 2.0
 
-#: Randomness for ids, a page at a time: a system call an id would hand the interpreter's lock to
-#: the writer's thread in the middle of every request.
-_random = Path("/dev/urandom").open("rb", buffering=4096)  # noqa: SIM115  # open as long as we run
 
+def _entropy() -> Iterator[bytes]:
+    """Yield randomness for ids, drawn a page at a time.
+
+    A system call an id would hand the interpreter's lock to the writer's thread in every request.
+    """
+    while True:
+        page = os.urandom(400 * RANDOM_BYTES)
+        for start in range(0, len(page), RANDOM_BYTES):
+            yield page[start : start + RANDOM_BYTES]
+
+
+_random = _entropy()
 _log = logs.get("runtime")
 
 
@@ -176,7 +185,7 @@ def now_ms() -> int:
 
 def new_id(prefix: str) -> str:
     """Return a fresh id."""
-    return make_id(prefix, now_ms(), _random.read(RANDOM_BYTES))
+    return make_id(prefix, now_ms(), next(_random))
 
 
 def _bind(

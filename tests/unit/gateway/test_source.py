@@ -101,3 +101,20 @@ def test_no_repr_holds_a_key(tmp_path: Path) -> None:
     secret = (tmp_path / "acme.key").read_text()
     assert secret.removeprefix("whsec_") not in repr(build_sources(config))
     assert secret not in repr(build_sources(config))
+
+
+def test_a_sender_that_signs_nothing_must_be_wanted(tmp_path: Path) -> None:
+    """A source that anybody can post to is somebody's decision, never an accident."""
+    said = mistake(tmp_path, "[sources.a]\npreset = 'mollie-classic'\n")
+    assert "accept_unverified = true" in said
+    config = configured(
+        tmp_path, "[sources.a]\npreset = 'mollie-classic'\naccept_unverified = true\n"
+    )
+    assert build_sources(config)["a"].preset.unsigned
+
+
+@pytest.mark.parametrize("place", ["signature:t", "claim:/sub", "item:/id", "raw:body"])
+def test_a_job_is_named_where_anybody_can_see_it(tmp_path: Path, place: str) -> None:
+    """Places that only a preset understands name no job."""
+    text = f"[sources.a]\npreset = 'github'\n{KEY}\nprofile = 'acme'\njob_id = '{place}'\n"
+    assert place in mistake(tmp_path, f"{text}[profiles.acme]\nuses = 'demo'\n")
