@@ -94,8 +94,10 @@ class Link:
         try:
             async with asyncio.timeout(CONNECT_S):
                 await self._connection.connect()
-        except BaseException:
+        except BaseException as error:
             await self._connection.disconnect(nowait=True)
+            if isinstance(error, TimeoutError):
+                raise TimeoutError(f"no connection within {CONNECT_S} s") from error
             raise
         return True
 
@@ -110,6 +112,7 @@ class Link:
                 await self._connection.send_packed_command(packed, check_health=False)
                 return [await self._answer() for _ in commands]
         except BaseException as error:
+            # Also when cancelled: what was asked is still going to be answered.
             await self._connection.disconnect(nowait=True)
             if isinstance(error, TimeoutError):
                 raise TimeoutError(f"no answer within {timeout_s} s") from error

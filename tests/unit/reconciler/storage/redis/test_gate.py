@@ -24,6 +24,16 @@ def marks(server: valkey.Server) -> int:
     return int(server.ask("GET", MARK) or 0)
 
 
+def connections(server: valkey.Server) -> int:
+    """Return how many connections the server has taken so far."""
+    (told,) = (
+        line
+        for line in server.ask("INFO", "stats").splitlines()
+        if line.startswith(b"total_connections_received:")
+    )
+    return int(told.partition(b":")[2])
+
+
 async def record(store: RedisStore, number: int = 1) -> object:
     """Record an event."""
     return await store.inbox.record(new_event(number), "cfl", NOW)
@@ -111,6 +121,26 @@ async def test_replica_is_nudged(open_ledger: Open, replica: valkey.Server) -> N
 
     assert replica.ask("XLEN", "{vouchback:test}:event") == 6
     assert monotonic() - begun < 2.5
+
+
+async def test_nudges_end_with_their_batch(
+    open_ledger: Open, server: valkey.Server, replica: valkey.Server
+) -> None:
+    """While nothing waits nobody nudges, and all nudges go over one connection."""
+    assert replica.port != server.port
+    store = open_ledger(replicas=1)
+    await record(store, 0)
+    connected = connections(server)
+
+    for number in range(1, 60):
+        await record(store, number)
+
+    await asyncio.sleep(0.1)
+    nudges = int(server.ask("GET", "{vouchback:test}:nudge"))
+    await asyncio.sleep(0.2)
+    assert nudges == int(server.ask("GET", "{vouchback:test}:nudge"))
+    # Our own three questions, the nudges' connection, and one that a busy machine may cost.
+    assert connections(server) <= connected + 5
 
 
 async def test_lone_write_waits_without_a_nudge(
