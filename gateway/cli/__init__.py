@@ -25,6 +25,9 @@ _ENTRIES = {
     "ops": Entry("gateway.cli.ops:ops", "Operations: list, show, create."),
     "source": Entry("gateway.cli.source:source", "Senders: list, show, rotate, refresh keys."),
     "config": Entry("gateway.cli.configuration:config", "The configuration: check, show, reload."),
+    "doctor": Entry(
+        "gateway.cli.doctor.command:doctor", "Is this node fit, and its store? One line a check."
+    ),
     "token": Entry("gateway.cli.token:token", "Tokens of the API: create, list, revoke."),
     "version": Entry("gateway.cli.version:version", "Print the version."),
 }

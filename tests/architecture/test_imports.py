@@ -80,6 +80,7 @@ RULES = (
     # The composition roots: here, and nowhere else, a ledger is opened and a worker started.
     Rule("gateway.cli.parts", ("gateway", "reconciler", "verifiers")),
     Rule("gateway.cli.ledger", ("gateway", "reconciler")),
+    Rule("gateway.cli.doctor", ("gateway", "reconciler"), others=("click",)),
     Rule("gateway.cli.runtime", ("gateway", "reconciler", "verifiers")),
 )
 

@@ -103,7 +103,7 @@ def _text(value: bytes) -> str:
 
 def start(address: Address) -> None:
     """Ask the server, before anything is served; `LedgerError` says what to change."""
-    answers = _ask(address, QUESTIONS)
+    answers = ask(address, QUESTIONS)
     findings = judge(answers, address.replicas)
     if findings.refused:
         raise LedgerError("\n".join(f"{address}: {finding}" for finding in findings.refused))
@@ -112,7 +112,7 @@ def start(address: Address) -> None:
         (b"HSETNX", key, b"format", FORMAT),
         (b"HGET", key, b"format"),
     )
-    _, stored = _ask(address, ledger)
+    _, stored = ask(address, ledger)
     if isinstance(stored, ResponseError):
         raise LedgerError(f"{address}: {text(stored)}")
     if int(stored) > FORMAT:
@@ -122,8 +122,8 @@ def start(address: Address) -> None:
         )
 
 
-def _ask(address: Address, commands: Sequence[Command]) -> list[Reply]:
-    """Ask over a connection of its own, blocking: nothing else runs yet."""
+def ask(address: Address, commands: Sequence[Command]) -> list[Reply]:
+    """Ask over a connection of its own, blocking; `LedgerError` says what to change."""
     connection = blocking(address)
     try:
         connection.connect()

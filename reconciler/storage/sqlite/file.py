@@ -20,10 +20,10 @@ from reconciler.storage.sqlite.connection import Ledger
 
 #: "vouc": what makes a SQLite file a ledger.
 APPLICATION_ID = 0x766F7563
-_OTHERS = 0o077
-_MOUNTS = Path("/proc/mounts")
+OTHERS = 0o077
+MOUNTS = Path("/proc/mounts")
 #: Their locks and syncs are not what SQLite's log needs (https://sqlite.org/wal.html).
-_NETWORKS = frozenset({"afs", "cifs", "fuse.sshfs", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"})
+NETWORKS = frozenset({"afs", "cifs", "fuse.sshfs", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"})
 
 
 class Lock:
@@ -70,8 +70,8 @@ def prepare(path: Path, now: int) -> None:
 
 
 def _keep_off_networks(path: Path) -> None:
-    kind = filesystem(path.parent.resolve(), _MOUNTS.read_text()) if _MOUNTS.exists() else None
-    if kind in _NETWORKS:
+    kind = filesystem(path.parent.resolve(), MOUNTS.read_text()) if MOUNTS.exists() else None
+    if kind in NETWORKS:
         raise LedgerError(
             f"{path} is on a network file system ({kind}), which does not keep commits and locks. "
             "Name a path on a local disk in storage.url."
@@ -95,7 +95,7 @@ def _create(path: Path) -> None:
     try:
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except FileExistsError:
-        if path.stat().st_mode & _OTHERS:
+        if path.stat().st_mode & OTHERS:
             raise LedgerError(
                 f"{path} can be read or written by others. Run: chmod 600 {path}"
             ) from None
@@ -126,19 +126,23 @@ def _keep_foreign_out(path: Path) -> None:
 
 def _migrate(ledger: Ledger, path: Path, now: int) -> None:
     stands = ledger.pragma("user_version")
-    steps = list(_steps())
-    newest = steps[-1][0]
-    if stands > newest:
+    if stands > newest():
         raise LedgerError(
-            f"{path} was written by a newer version (schema {stands}, this program knows {newest})."
-            " Start that version again, or restore the copy made before the upgrade."
+            f"{path} was written by a newer version (schema {stands},"
+            f" this program knows {newest()}). Start that version again, or restore the copy made"
+            " before the upgrade."
         )
-    for version, script in steps[stands:]:
+    for version, script in list(_steps())[stands:]:
         with ledger:
             ledger.execute(script)
             ledger.execute("INSERT INTO migration (version, at) VALUES (?, ?)", (version, now))
             ledger.pragma("application_id", APPLICATION_ID)
             ledger.pragma("user_version", version)
+
+
+def newest() -> int:
+    """Return the schema's version that this program knows."""
+    return len(list(_steps()))
 
 
 def _steps() -> Iterator[tuple[int, str]]:

@@ -141,7 +141,7 @@ def test_network_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """A ledger on a network file system is refused before a file is made there (F81)."""
     mounts = path.with_name("mounts")
     mounts.write_text(f"server:/x {path.parent} nfs4 rw 0 0\n")
-    monkeypatch.setattr(file, "_MOUNTS", mounts)
+    monkeypatch.setattr(file, "MOUNTS", mounts)
 
     with pytest.raises(LedgerError, match=r"network file system \(nfs4\)"):
         file.prepare(path, NOW)
