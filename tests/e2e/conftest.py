@@ -11,17 +11,18 @@ from tests.support.job_api import JobApi
 
 
 @pytest.fixture(scope="module")
-def jobs() -> Iterator[JobApi]:
-    """Run the provider's job API, scripted by the tests."""
-    with JobApi() as api:
-        yield api
-
-
-@pytest.fixture(scope="module")
 def engine(request: pytest.FixtureRequest) -> str:
     """Name the ledger's engine: SQLite, unless a test is marked `on_both_engines`."""
     name: str = getattr(request, "param", "sqlite")
     return name
+
+
+@pytest.fixture(scope="module")
+def jobs(engine: str) -> Iterator[JobApi]:
+    """Run the provider's job API, scripted by the tests."""
+    assert engine  # a provider for each, so that none remembers the other's reads
+    with JobApi() as api:
+        yield api
 
 
 @pytest.fixture

@@ -210,5 +210,5 @@ def _refuses(gateway: Installation) -> bool:
     try:
         with Connection(gateway.public):
             return False
-    except ConnectionRefusedError:
+    except ConnectionError:  # refused, or reset where the listener closes at this moment
         return True
