@@ -12,6 +12,7 @@ import apsw
 import pytest
 
 from reconciler.storage.sqlite import examine
+from reconciler.storage.sqlite import file as ledger_file
 from reconciler.storage.sqlite.file import Lock
 from reconciler.storage.sqlite.store import open_store
 from tests.support import valkey
@@ -236,7 +237,7 @@ def test_a_network_file_system(
     """A folder on a network file system fails: it keeps no commits."""
     mounts = tmp_path / "mounts"
     mounts.write_text(f"server:/ {config.parent.resolve()} nfs4 rw 0 0\n")
-    monkeypatch.setattr(examine.file, "MOUNTS", mounts)
+    monkeypatch.setattr(ledger_file, "MOUNTS", mounts)
 
     assert "nfs4" in _checks(run, "failed")[1]["file system"]
 
