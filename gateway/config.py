@@ -22,6 +22,7 @@ from reconciler.config import (
     Mode,
     Name,
     ProfileSection,
+    RetentionSection,
     SecretReference,
     Section,
     StorageSection,
@@ -140,6 +141,7 @@ class Settings(Section):
     """The file as it is written."""
 
     storage: StorageSection = StorageSection()
+    retention: RetentionSection = RetentionSection()
     public: PublicSection = PublicSection()
     internal: InternalSection = InternalSection()
     limits: LimitsSection = LimitsSection()

@@ -23,6 +23,8 @@ class Context:
     """The outside of the handlers: the ledger's roles, the sources, clock and randomness."""
 
     store: Store
+    #: Returns the body of an event, wherever it is kept; `BodyLostError` if its file is no more.
+    body: Callable[[str], Awaitable[bytes | None]]
     sources: Sources
     profiles: Mapping[str, KnownProfile]
     clock: Callable[[], int]

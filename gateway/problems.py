@@ -16,6 +16,7 @@ _TITLES = {
     "method-not-allowed": "The method is not allowed here",
     "invalid-request": "The request is not valid",
     "unavailable": "The ledger cannot answer now",
+    "body-lost": "The body of this event is lost",
     "internal": "Something went wrong on our side",
     "invalid-configuration": "The configuration is not valid; the old one stays in use",
 }
@@ -56,3 +57,9 @@ def not_found(what: str) -> ProblemError:
 def invalid(detail: str) -> ProblemError:
     """Return the error for a request that is not valid."""
     return ProblemError(HTTPStatus.BAD_REQUEST, "invalid-request", detail)
+
+
+def body_lost() -> ProblemError:
+    """Return the error for a body whose file is missing or damaged; the log names the file."""
+    detail = "the file that held this body is missing or damaged; the log names it"
+    return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "body-lost", detail)

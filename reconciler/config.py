@@ -121,6 +121,19 @@ class StorageSection(Section):
         return base / ".vouchback" if self.is_shared else self.path(base).parent
 
 
+class RetentionSection(Section):
+    """`[retention]`: how long events stay, and which bodies move to files."""
+
+    #: Older events go, once their keys need no longer be remembered and their operations ended.
+    events_days: int = Field(90, ge=1, le=DURATION_S_MAX // 86_400)
+    #: Bodies of at least this size move to a file, once the event is that old.
+    offload_bytes: int = Field(64 << 10, ge=1)
+    offload_after_s: int = Field(3600, ge=0, le=DURATION_S_MAX)
+    #: Where the files are; for a ledger that nodes share, a folder that they share. By default
+    #: blobs in the data folder; bodies of a shared ledger then stay in the ledger.
+    folder: str | None = None
+
+
 class WorkerSection(Section):
     """`[worker]`: how due work is done."""
 

@@ -5,7 +5,9 @@ from functools import partial
 
 from gateway.config import Config
 from reconciler.config import resolve_secret
+from reconciler.storage.blobs.files import BlobFiles, open_folder
 from reconciler.storage.contract import Store
+from reconciler.upkeep import Bounds
 
 
 def open_ledger(config: Config, now: Callable[[], int]) -> Store:
@@ -24,6 +26,30 @@ def open_ledger(config: Config, now: Callable[[], int]) -> Store:
 
     writer = partial(WriterThread, queue_max=section.queue_max)
     return open_sqlite(config.ledger(), now=now, executor=writer)
+
+
+def open_blobs(config: Config) -> BlobFiles | None:
+    """Return where bodies move to; `None`: the ledger is shared and no shared folder is named.
+
+    The data folder exists. `LedgerError` says the way out.
+    """
+    named = config.settings.retention.folder
+    if named is not None:
+        return open_folder(config.folder / named, is_ours=False)
+    if config.settings.storage.is_shared:
+        return None
+    return open_folder(config.data_folder() / "blobs", is_ours=True)
+
+
+def bounds(config: Config) -> Bounds:
+    """Return what is kept, and for how long."""
+    section = config.settings.retention
+    return Bounds(
+        refusals_kept=config.settings.limits.refusals_kept,
+        events_ms=section.events_days * 86_400_000,
+        offload_bytes=section.offload_bytes,
+        offload_after_ms=section.offload_after_s * 1000,
+    )
 
 
 def lease_clock(config: Config, now: Callable[[], int]) -> Callable[[], int]:

@@ -21,7 +21,7 @@ from typing import Any
 
 from gateway.app import internal_app
 from gateway.auth import TOKEN_BYTES, new_token, token_text
-from gateway.cli.ledger import lease_clock, open_ledger
+from gateway.cli.ledger import bounds, lease_clock, open_blobs, open_ledger
 from gateway.cli.parts import Parts
 from gateway.config import Config, split_listen
 from gateway.context import Context
@@ -41,7 +41,8 @@ from reconciler.effects.fetch_keys import KeyFetcher
 from reconciler.effects.means import Means
 from reconciler.effects.turns import Turns
 from reconciler.providers.client import Limits, ProviderClient
-from reconciler.storage.contract import Store
+from reconciler.storage.bodies import Bodies
+from reconciler.storage.contract import Blobs, Store
 from reconciler.storage.errors import StorageUnavailableError
 from reconciler.worker import Worker
 
@@ -99,6 +100,7 @@ async def run(
         sockets = _bind(config, roles, stack)
         # Its own folder is made, never one above: a mistyped path is an error, not a new place.
         config.data_folder().mkdir(mode=0o700, exist_ok=True)
+        blobs = open_blobs(config)
         store = open_ledger(config, now_ms)
         stack.push_async_callback(store.close)
         token_file = await _first_token(store, config.data_folder())
@@ -110,14 +112,14 @@ async def run(
         await view.tick()
         refusals = RefusalLog(store.inbox, now_ms)
         stack.push_async_callback(refusals.flush)
-        loops = {"keys": view.run(), **_loops(config, store, worker, refusals)}
+        loops = {"keys": view.run(), **_loops(config, store, blobs, worker, refusals)}
         if worker is not None:
             loops["key fetcher"] = _key_fetcher(config, store, parts, stack).run()
         await stack.enter_async_context(_background(loops, stop))
         stack.enter_context(_reload_on_hangup(parts))
         apps: dict[str, App] = {
             "public": _intake(config, store, parts, refusals, view),
-            "internal": internal_app(_context(store, parts, worker)),
+            "internal": internal_app(_context(store, blobs, parts, worker)),
         }
         limits = _http_limits(config, parts)
         listeners = [Listener(name, apps[name], sock, limits) for name, sock in sockets.items()]
@@ -133,13 +135,16 @@ async def run(
 
 
 def _loops(
-    config: Config, store: Store, worker: Worker | None, refusals: RefusalLog
+    config: Config,
+    store: Store,
+    blobs: Blobs | None,
+    worker: Worker | None,
+    refusals: RefusalLog,
 ) -> dict[str, Coroutine[Any, Any, None]]:
     loops: dict[str, Coroutine[Any, Any, None]] = {"refusals": refusals.run()}
     if worker is not None:
-        kept = config.settings.limits.refusals_kept
         loops["worker"] = worker.run()
-        loops["upkeep"] = upkeep.run(store.upkeep, now_ms, kept)
+        loops["upkeep"] = upkeep.run(store.upkeep, blobs, now_ms, bounds(config))
     return loops
 
 
@@ -221,9 +226,10 @@ def _worker(config: Config, store: Store, parts: Parts, client: ProviderClient) 
     )
 
 
-def _context(store: Store, parts: Parts, worker: Worker | None) -> Context:
+def _context(store: Store, blobs: Blobs | None, parts: Parts, worker: Worker | None) -> Context:
     return Context(
         store=store,
+        body=Bodies(store.events, blobs).read,
         sources=parts.sources,
         profiles=parts.profiles,
         clock=now_ms,

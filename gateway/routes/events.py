@@ -6,13 +6,17 @@ from starlette.responses import JSONResponse, Response
 from gateway import render
 from gateway.context import Context
 from gateway.endpoint import OPERATORS, READERS, Endpoint
-from gateway.problems import invalid, not_found
+from gateway.problems import body_lost, invalid, not_found
 from gateway.routes.query import id_cursor, limit, page, parameters, whole
+from reconciler import logs
 from reconciler.domain.event import Event
 from reconciler.domain.token import Role, Token
 from reconciler.storage.contract import EventQuery, RefusalQuery
+from reconciler.storage.errors import BodyLostError
 
 _SEQ_DIGITS_MAX = 18
+
+_log = logs.get("api")
 
 
 async def list_events(request: Request, context: Context, caller: Token) -> Response:
@@ -41,7 +45,11 @@ async def show_event(request: Request, context: Context, caller: Token) -> Respo
 async def event_body(request: Request, context: Context, caller: Token) -> Response:
     """Return the body exactly as it came, for download only."""
     event = await _event(request, context, caller)
-    body = await context.store.events.body(event.event_id)
+    try:
+        body = await context.body(event.event_id)
+    except BodyLostError as error:
+        _log.error("body_lost", event_id=event.event_id, error=str(error))
+        raise body_lost() from error
     headers = {
         "content-disposition": f'attachment; filename="{event.event_id}.bin"',
         "x-content-type-options": "nosniff",

@@ -133,3 +133,37 @@ class ConflictEvidence:
     content_digest: bytes
     headers: str
     body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalCount:
+    """How often a source refused for a reason in a minute; `digest` chains what was refused."""
+
+    scope: Scope
+    source: str
+    reason: str
+    minute_at: int
+    count: int
+    digest: bytes
+
+    def entry(self) -> bytes:
+        """Return the journal entry that seals the count."""
+        return journal.encode(
+            "refusals.counted",
+            {
+                "project": self.scope.project,
+                "mode": self.scope.mode,
+                "source": self.source,
+                "reason": self.reason,
+                "minute_at": self.minute_at,
+                "count": self.count,
+                "digest": self.digest,
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MovedBody:
+    """A body that the ledger does not hold itself any more: a file of this SHA-256 digest does."""
+
+    digest: bytes

@@ -11,9 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from reconciler.domain import journal
 from reconciler.domain.decide import Decision, Read
-from reconciler.domain.event import ConflictEvidence, Event, NewEvent, Refusal, Scope
+from reconciler.domain.event import (
+    ConflictEvidence,
+    Event,
+    MovedBody,
+    NewEvent,
+    Refusal,
+    RefusalCount,
+)
 from reconciler.domain.lease import Claimed, Lease
 from reconciler.domain.operation import Operation, Transition
 from reconciler.domain.pace import Pace
@@ -84,33 +90,6 @@ class Stale:
 
 
 @dataclass(frozen=True, slots=True)
-class RefusalCount:
-    """How often a source refused for a reason in a minute; `digest` chains what was refused."""
-
-    scope: Scope
-    source: str
-    reason: str
-    minute_at: int
-    count: int
-    digest: bytes
-
-    def entry(self) -> bytes:
-        """Return the journal entry that seals the count."""
-        return journal.encode(
-            "refusals.counted",
-            {
-                "project": self.scope.project,
-                "mode": self.scope.mode,
-                "source": self.source,
-                "reason": self.reason,
-                "minute_at": self.minute_at,
-                "count": self.count,
-                "digest": self.digest,
-            },
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class JournalEntry:
     """A numbered entry; indices start at 0 and have no gap."""
 
@@ -149,8 +128,8 @@ class Events(Protocol):
     async def get(self, event_id: str) -> Event | None:
         """Return the event."""
 
-    async def body(self, event_id: str) -> bytes | None:
-        """Return the raw body."""
+    async def body(self, event_id: str) -> bytes | MovedBody | None:
+        """Return the raw body, or which of the `Blobs` holds it."""
 
     async def page(self, query: EventQuery) -> list[Event]:
         """Return a page, newest first."""
@@ -340,6 +319,42 @@ class Upkeep(Protocol):
 
     async def trim_refusals(self, keep: int, now: int) -> int:
         """Delete the oldest kept refusals beyond `keep`, some at a time; return how many went."""
+
+    async def trim_events(self, before_at: int, now: int) -> int:
+        """Delete old events that nothing needs, some at a time; return how many went.
+
+        They were received before `before_at`, their keys need no longer be remembered, and the
+        operations that they belong to, if any, have ended. Body and conflicts go with an event; the
+        journal stays, no `seq` comes twice, and the newest event may stay. After 0 there is nothing
+        to do for a while.
+        """
+
+    async def bodies_to_move(
+        self, bytes_min: int, before_at: int, limit: int
+    ) -> list[tuple[str, bytes]]:
+        """Return event ids and bodies of at least that size, received before `before_at`.
+
+        The oldest that were not moved yet; after none there is nothing to do for a while.
+        """
+
+    async def body_moved(self, event_id: str, digest: bytes, now: int) -> None:
+        """Let a body go that `Blobs` keeps durably; nothing happens if it, or its event, went."""
+
+    async def blobs_in_use(self, digests: Sequence[bytes]) -> set[bytes]:
+        """Return those of the digests that stand for the body of an event."""
+
+
+class Blobs(Protocol):
+    """Bodies beside the ledger, each named by its SHA-256 digest. It knows no event."""
+
+    async def put(self, body: bytes) -> bytes:
+        """Keep a body durably; return its digest."""
+
+    async def get(self, digest: bytes) -> bytes:
+        """Return the body; `BodyLostError` if it is missing or is not what was put."""
+
+    async def sweep(self, upkeep: Upkeep, now: int) -> int:
+        """Delete some bodies that no event has had for long; return how many went."""
 
 
 class Store(Protocol):

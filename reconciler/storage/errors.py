@@ -1,4 +1,4 @@
-"""The one exception that callers of the storage meet."""
+"""What callers of the storage meet; a step raises `StorageUnavailableError` alone."""
 
 
 class StorageUnavailableError(Exception):
@@ -14,4 +14,11 @@ class LedgerError(Exception):
     """The ledger cannot be opened: in use elsewhere, newer than this program, not ours, damaged.
 
     Raised at start only. The message is for the operator and says the way out.
+    """
+
+
+class BodyLostError(Exception):
+    """A body that was moved to a file cannot be given back: the file is missing or damaged.
+
+    The message names the file, for the operator. The event and its digest still stand.
     """

@@ -22,7 +22,8 @@ from gateway.source import Sources, build_sources
 from reconciler.domain.event import ANY, Scope
 from reconciler.domain.ids import make_id
 from reconciler.domain.token import Role
-from reconciler.storage.contract import Inbox, Store
+from reconciler.storage.bodies import Bodies
+from reconciler.storage.contract import Blobs, Inbox, Store
 from reconciler.storage.sqlite.store import open_store
 from tests.support.builders import NOW
 from tests.support.signing import Sender
@@ -92,6 +93,7 @@ class Edge:
     inbox: Inbox
     acknowledge_s: float = 5.0
     now: int = NOW
+    blobs: Blobs | None = None
 
     def __post_init__(self) -> None:
         numbers = count(1)
@@ -169,6 +171,7 @@ class Edge:
 
         return Context(
             store=self.store,
+            body=Bodies(self.store.events, self.blobs).read,
             sources=self.sources,
             profiles={"acme": KnownProfile(Scope("shop", "live"), 60_000, by_reference=True)},
             clock=lambda: self.now,

@@ -7,8 +7,17 @@ the list that holds the fewest and looks through it, some at a time, for what el
 import json
 from collections.abc import AsyncIterator
 
-from reconciler.domain.event import ANY, ConflictEvidence, Event, NewEvent, Refusal, Scope
-from reconciler.storage.contract import EventQuery, RefusalCount, RefusalQuery
+from reconciler.domain.event import (
+    ANY,
+    ConflictEvidence,
+    Event,
+    MovedBody,
+    NewEvent,
+    Refusal,
+    RefusalCount,
+    Scope,
+)
+from reconciler.storage.contract import EventQuery, RefusalQuery
 from reconciler.storage.redis import name, refusal
 from reconciler.storage.redis.connection import Reply
 from reconciler.storage.redis.pipeline import Pipeline
@@ -33,10 +42,10 @@ class Events:
         found = await self._reads.run(_GET, name.of_event(event_id))
         return None if found is None else event_of(found)
 
-    async def body(self, event_id: str) -> bytes | None:
+    async def body(self, event_id: str) -> bytes | MovedBody | None:
         """See the contract."""
-        body: bytes | None = await self._reads.run(_BODY, name.of_event(event_id))
-        return body
+        found: bytes | list[bytes] | None = await self._reads.run(_BODY, name.of_event(event_id))
+        return MovedBody(found[0]) if isinstance(found, list) else found
 
     async def page(self, query: EventQuery) -> list[Event]:
         """See the contract."""

@@ -8,8 +8,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reconciler.domain.event import REFUSALS_KEPT_A_MINUTE, Refusal, Scope
-from reconciler.storage.contract import RefusalCount
+from reconciler.domain.event import REFUSALS_KEPT_A_MINUTE, Refusal, RefusalCount, Scope
 from reconciler.storage.redis.connection import Reply
 from reconciler.storage.redis.pipeline import Pipeline
 from reconciler.storage.redis.row import Row

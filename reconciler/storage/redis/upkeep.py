@@ -1,8 +1,11 @@
 """What keeps a ledger healthy."""
 
+from collections.abc import Sequence
+
 from reconciler.storage.redis import refusal
 from reconciler.storage.redis.faults import unavailable
 from reconciler.storage.redis.gate import Gate
+from reconciler.storage.redis.moving import Moving
 from reconciler.storage.redis.pipeline import Pipeline
 from reconciler.storage.redis.retention import Retention
 from reconciler.storage.redis.row import number
@@ -20,6 +23,7 @@ class Upkeep:
     def __init__(self, reads: Pipeline, writes: Pipeline, gate: Gate) -> None:
         self._reads, self._writes, self._gate = reads, writes, gate
         self._retention = Retention(reads, writes)
+        self._moving = Moving(reads, writes)
 
     async def probe(self, now: int) -> None:
         """See the contract; it also fails where a person should mend the server."""
@@ -45,9 +49,19 @@ class Upkeep:
         return went
 
     async def trim_events(self, before_at: int, now: int) -> int:
-        """Delete old events that nothing needs any more, some at a time; return how many went.
-
-        They were received before `before_at`, their keys need no longer be remembered, and the
-        operations that they belong to have ended.
-        """
+        """See the contract."""
         return await self._retention.trim_events(before_at, now)
+
+    async def bodies_to_move(
+        self, bytes_min: int, before_at: int, limit: int
+    ) -> list[tuple[str, bytes]]:
+        """See the contract."""
+        return await self._moving.bodies_to_move(bytes_min, before_at, limit)
+
+    async def body_moved(self, event_id: str, digest: bytes, now: int) -> None:  # noqa: ARG002
+        """See the contract; it happens at no instant that anybody asks for."""
+        await self._moving.body_moved(event_id, digest)
+
+    async def blobs_in_use(self, digests: Sequence[bytes]) -> set[bytes]:
+        """See the contract."""
+        return await self._moving.blobs_in_use(digests)

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from reconciler.domain.event import ConflictEvidence, Event, Refusal
-from reconciler.storage.contract import EventQuery, RefusalCount, RefusalQuery
+from reconciler.domain.event import ConflictEvidence, Event, MovedBody, Refusal, RefusalCount
+from reconciler.storage.contract import EventQuery, RefusalQuery
 from reconciler.storage.sqlite.connection import Ledger
 from reconciler.storage.sqlite.query import Where
 from reconciler.storage.sqlite.table import Table, names
@@ -18,8 +18,10 @@ _PARKED = """
     AND (remote_job_id IS NOT NULL OR client_reference IS NOT NULL)
 """
 _BODY = """
-    SELECT coalesce(event.body, event_body.body)
-    FROM event LEFT JOIN event_body ON event_body.event_id = event.event_id
+    SELECT coalesce(event.body, event_body.body), moved_body.digest
+    FROM event
+        LEFT JOIN event_body ON event_body.event_id = event.event_id
+        LEFT JOIN moved_body ON moved_body.event_id = event.event_id
     WHERE event.event_id = ?
 """
 _CONFLICTS_OF = f"SELECT {names(_CONFLICTS.columns)} FROM conflict WHERE event_id = ? ORDER BY seq"  # noqa: S608
@@ -35,10 +37,13 @@ def _get(ledger: Ledger, event_id: str) -> Event | None:
     return None if row is None else _EVENTS.value(row)
 
 
-def _body(ledger: Ledger, event_id: str) -> bytes | None:
+def body(ledger: Ledger, event_id: str) -> bytes | MovedBody | None:
+    """Return the raw body, or the digest of the file that holds it."""
     row = ledger.one(_BODY, (event_id,))
-    body: bytes | None = None if row is None else row[0]
-    return body
+    if row is None:
+        return None
+    stored, digest = row
+    return stored if digest is None else MovedBody(digest)
 
 
 def _page(ledger: Ledger, query: EventQuery) -> list[Event]:
@@ -88,9 +93,9 @@ class Events:
         """See the contract."""
         return await self._executor.read(partial(_get, event_id=event_id))
 
-    async def body(self, event_id: str) -> bytes | None:
+    async def body(self, event_id: str) -> bytes | MovedBody | None:
         """See the contract."""
-        return await self._executor.read(partial(_body, event_id=event_id))
+        return await self._executor.read(partial(body, event_id=event_id))
 
     async def page(self, query: EventQuery) -> list[Event]:
         """See the contract."""

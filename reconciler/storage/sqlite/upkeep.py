@@ -1,10 +1,12 @@
 """What keeps a ledger healthy."""
 
+from collections.abc import Sequence
 from functools import partial
 
-from reconciler.storage.contract import RefusalCount
+from reconciler.domain.event import RefusalCount
 from reconciler.storage.sqlite import journal
 from reconciler.storage.sqlite.connection import Ledger
+from reconciler.storage.sqlite.retention import Retention
 from reconciler.storage.sqlite.table import Table, names
 from reconciler.storage.sqlite.writer import Executor
 
@@ -54,6 +56,7 @@ class Upkeep:
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
+        self._retention = Retention(executor)
 
     async def probe(self, now: int) -> None:
         """See the contract."""
@@ -66,3 +69,21 @@ class Upkeep:
     async def trim_refusals(self, keep: int, now: int) -> int:  # noqa: ARG002  counts, not instants
         """See the contract."""
         return await self._executor.write(partial(trim_refusals, keep=keep))
+
+    async def trim_events(self, before_at: int, now: int) -> int:
+        """See the contract."""
+        return await self._retention.trim_events(before_at, now)
+
+    async def bodies_to_move(
+        self, bytes_min: int, before_at: int, limit: int
+    ) -> list[tuple[str, bytes]]:
+        """See the contract."""
+        return await self._retention.bodies_to_move(bytes_min, before_at, limit)
+
+    async def body_moved(self, event_id: str, digest: bytes, now: int) -> None:  # noqa: ARG002
+        """See the contract; it happens at no instant that anybody asks for."""
+        await self._retention.body_moved(event_id, digest)
+
+    async def blobs_in_use(self, digests: Sequence[bytes]) -> set[bytes]:
+        """See the contract."""
+        return await self._retention.blobs_in_use(list(digests))

@@ -8,13 +8,22 @@ import pytest
 
 from reconciler import upkeep
 from reconciler.domain import journal
-from reconciler.storage.contract import RefusalQuery, Store
+from reconciler.domain.event import MovedBody
+from reconciler.storage.blobs.files import open_folder
+from reconciler.storage.contract import EventQuery, RefusalQuery, Store
+from reconciler.storage.errors import StorageUnavailableError
 from reconciler.storage.sqlite.store import open_store
-from tests.support.builders import NOW, refusal
+from tests.support.builders import NOW, new_event, refusal
 
 pytestmark = pytest.mark.anyio
 
 MINUTE = 60_000
+DAY = 1_440 * MINUTE
+
+
+def bounds(refusals_kept: int) -> upkeep.Bounds:
+    """Return bounds: two days of events, bodies from 100 bytes on after a minute."""
+    return upkeep.Bounds(refusals_kept, 2 * DAY, offload_bytes=100, offload_after_ms=MINUTE)
 
 
 @pytest.fixture
@@ -35,11 +44,11 @@ async def sealed(store: Store) -> int:
 async def test_only_minutes_that_are_over_are_sealed(store: Store) -> None:
     """A minute's count enters the journal once, when nothing can be added to it any more."""
     await store.inbox.refuse([refusal(1, at=NOW), refusal(2, at=NOW + MINUTE)], NOW)
-    await upkeep.tick(store.upkeep, NOW + MINUTE + 5, 100)
+    await upkeep.tick(store.upkeep, None, NOW + MINUTE + 5, bounds(100))
     assert await sealed(store) == 1
-    await upkeep.tick(store.upkeep, NOW + MINUTE + 10, 100)
+    await upkeep.tick(store.upkeep, None, NOW + MINUTE + 10, bounds(100))
     assert await sealed(store) == 1
-    await upkeep.tick(store.upkeep, NOW + 2 * MINUTE, 100)
+    await upkeep.tick(store.upkeep, None, NOW + 2 * MINUTE, bounds(100))
     assert await sealed(store) == 2
 
 
@@ -47,9 +56,46 @@ async def test_no_more_refusals_are_kept_than_configured(store: Store) -> None:
     """One round trims all that is too much; the newest stay."""
     items = [refusal(n, at=NOW + n * MINUTE) for n in range(1, 31)]
     await store.inbox.refuse(items, NOW)
-    await upkeep.tick(store.upkeep, NOW, 7)
+    await upkeep.tick(store.upkeep, None, NOW, bounds(7))
     kept = await store.events.refusals(RefusalQuery(limit=100))
     assert [item.refusal_id for item in kept] == [f"ref_{n:026}" for n in range(30, 23, -1)]
+
+
+async def test_old_events_go_in_one_round(store: Store) -> None:
+    """What is older than configured goes, more than one step's worth of it."""
+    for number in range(200):
+        await store.inbox.record(new_event(number, remember_until_at=NOW), "cfl", NOW)
+    await store.inbox.record(new_event(999), "cfl", NOW + 1)
+
+    await upkeep.tick(store.upkeep, None, NOW + 2 * DAY + 1, bounds(5))
+
+    left = await store.events.page(EventQuery(limit=300))
+    assert [item.event_id for item in left] == [new_event(999).event_id]
+
+
+async def test_bodies_stay_without_a_folder(store: Store) -> None:
+    """Where no folder is shared, bodies stay in the ledger."""
+    await store.inbox.record(new_event(1, body=b"x" * 100), "cfl", NOW)
+
+    await upkeep.tick(store.upkeep, None, NOW + MINUTE + 1, bounds(5))
+
+    assert await store.events.body(new_event(1).event_id) == b"x" * 100
+
+
+async def test_a_folder_that_is_away_loses_nothing(store: Store, tmp_path: Path) -> None:
+    """While the folder is away a body stays where it is; when it is back, the body moves."""
+    folder = tmp_path / "blobs"
+    blobs = open_folder(folder, is_ours=True)
+    folder.rename(tmp_path / "away")
+    await store.inbox.record(new_event(1, body=b"x" * 100), "cfl", NOW)
+    with pytest.raises(StorageUnavailableError):
+        await upkeep.tick(store.upkeep, blobs, NOW + MINUTE + 1, bounds(5))
+    assert await store.events.body(new_event(1).event_id) == b"x" * 100
+
+    (tmp_path / "away").rename(folder)
+    await upkeep.tick(store.upkeep, blobs, NOW + MINUTE + 1, bounds(5))
+
+    assert isinstance(await store.events.body(new_event(1).event_id), MovedBody)
 
 
 async def test_a_ledger_that_is_away_does_not_end_upkeep(
@@ -59,7 +105,7 @@ async def test_a_ledger_that_is_away_does_not_end_upkeep(
     monkeypatch.setattr(upkeep, "EVERY_S", 0.01)
     store = open_store(tmp_path / "ledger.db", now=lambda: NOW)
     await store.close()
-    task = asyncio.create_task(upkeep.run(store.upkeep, lambda: NOW, 5))
+    task = asyncio.create_task(upkeep.run(store.upkeep, None, lambda: NOW, bounds(5)))
     await asyncio.sleep(0.1)
     assert not task.done()
     task.cancel()

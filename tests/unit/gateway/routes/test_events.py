@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.domain.token import Role
+from reconciler.storage.blobs.files import open_folder
 from tests.support.edge import Edge, about, opened
 
 pytestmark = pytest.mark.anyio
@@ -29,6 +30,28 @@ async def test_a_body_is_given_back_byte_for_byte(edge: Edge) -> None:
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["content-disposition"].startswith("attachment")
     assert answer.headers["cache-control"] == "no-store"
+
+
+async def test_a_body_in_a_file(edge: Edge, tmp_path: Path) -> None:
+    """A moved body is given back as before; when its file is gone the answer says so, not `b""`."""
+    body = b"x" * 1_000
+    await edge.post(body)
+    (event,) = (await edge.call("GET", "/v1/events")).json()["items"]
+    path = f"/v1/events/{event['event_id']}/body"
+    edge.blobs = blobs = open_folder(tmp_path / "blobs", is_ours=True)
+    await edge.store.upkeep.body_moved(event["event_id"], await blobs.put(body), edge.now)
+    assert (await edge.call("GET", path)).content == body
+
+    for file in (tmp_path / "blobs").glob("*/*"):
+        file.unlink()
+    answer = await edge.call("GET", path)
+
+    assert answer.status_code == 500
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["type"] == "/problems/body-lost"
+    assert answer.json()["detail"] == (
+        "the file that held this body is missing or damaged; the log names it"
+    )
 
 
 async def test_headers_keep_order_and_bytes(edge: Edge) -> None:
