@@ -107,9 +107,8 @@ def _bodies(ledger: Ledger, after: int, bytes_min: int, before_at: int, limit: i
 
 def _moved(ledger: Ledger, event_id: str, digest: bytes) -> None:
     ledger.run(_MOVED, (digest, event_id))
-    if ledger.changes():
-        ledger.run("DELETE FROM event_body WHERE event_id = ?", (event_id,))
-        ledger.run("UPDATE event SET body = NULL WHERE event_id = ?", (event_id,))
+    ledger.run("DELETE FROM event_body WHERE event_id = ?", (event_id,))
+    ledger.run("UPDATE event SET body = NULL WHERE event_id = ?", (event_id,))
 
 
 def _in_use(ledger: Ledger, digests: list[str]) -> set[bytes]:

@@ -65,12 +65,13 @@ async def test_old_events_go_in_one_round(store: Store) -> None:
     """What is older than configured goes, more than one step's worth of it."""
     for number in range(200):
         await store.inbox.record(new_event(number, remember_until_at=NOW), "cfl", NOW)
-    await store.inbox.record(new_event(999), "cfl", NOW + 1)
+    for number in (998, 999):
+        await store.inbox.record(new_event(number), "cfl", NOW + 1)
 
     await upkeep.tick(store.upkeep, None, NOW + 2 * DAY + 1, bounds(5))
 
     left = await store.events.page(EventQuery(limit=300))
-    assert [item.event_id for item in left] == [new_event(999).event_id]
+    assert [item.event_id for item in left] == [f"evt_{number:026}" for number in (999, 998)]
 
 
 async def test_bodies_stay_without_a_folder(store: Store) -> None:

@@ -111,6 +111,39 @@ async def test_what_stays_holds_nobody_up(
     assert await trim(store, NOW + DAY_MS, NOW + DAY_MS) == 50
 
 
+async def test_attached_between_look_and_deletion(open_ledger: Open) -> None:
+    """An event that an operation took while it was about to go stays the operation's."""
+    store = open_ledger()
+    await store.inbox.record(new_event(1, remember_until_at=NOW), "cfl", OLD)
+    seen = await store.events.page(EventQuery())
+    value = operation(1)
+    await store.operations.register(value, first_line(value), NOW)
+
+    went = await store._writes.run(retention._FORGET, *retention._leads(seen))
+
+    assert went == 0
+    attached = await store.events.page(EventQuery(operation_id=value.operation_id))
+    assert [event.event_id for event in attached] == [new_event(1).event_id]
+
+
+async def test_moved_bodies_leave_the_memory(open_ledger: Open, server: valkey.Server) -> None:
+    """A body that moved takes no memory, also between others that stay; nothing is left of it at last."""
+    store = open_ledger()
+    for number in range(40):
+        body = b"x" * 50_000 if number % 2 else b"small"
+        event = new_event(number, body=body, remember_until_at=NOW)
+        await store.inbox.record(event, "cfl", OLD)
+    before = server.ask("MEMORY", "USAGE", "{vouchback:test}:body", "SAMPLES", "0")
+    while found := await store.upkeep.bodies_to_move(50_000, NOW, 8):
+        for event_id, _ in found:
+            await store.upkeep.body_moved(event_id, b"\1" * 32, NOW)
+
+    after = server.ask("MEMORY", "USAGE", "{vouchback:test}:body", "SAMPLES", "0")
+    assert (before > 1_000_000, after < 20_000) == (True, True)
+    assert await trim(store) == 40
+    assert server.ask("EXISTS", "{vouchback:test}:moved", "{vouchback:test}:files") == 0
+
+
 async def test_trim_beside_intake(open_ledger: Open) -> None:
     """Two upkeeps that trim while events arrive lose none that is young."""
     stores = [open_ledger(queue_max=2_000), open_ledger()]

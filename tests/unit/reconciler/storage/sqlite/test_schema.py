@@ -60,6 +60,28 @@ def test_event_stands(ledger: Ledger) -> None:
     ledger.execute("UPDATE event SET operation_id = operation_id, seen = seen + 1")
 
 
+def test_evidence_goes_only_with_its_event(ledger: Ledger) -> None:
+    """An event takes its conflicts and bodies along; none of them goes alone."""
+    with pytest.raises(apsw.ConstraintError, match="evidence is never deleted"):
+        ledger.execute("DELETE FROM conflict")
+
+    ledger.execute("DELETE FROM event")
+
+    for table in ("event", "event_body", "moved_body", "conflict"):
+        assert ledger.run(f"SELECT * FROM {table}") == []
+
+
+def test_a_body_goes_only_to_a_file(ledger: Ledger) -> None:
+    """A body is let go of where a file of its own stands for it, and is never another one."""
+    for value in ("NULL", "x'00'"):
+        with pytest.raises(apsw.ConstraintError, match="an event is never changed"):
+            ledger.execute(f"UPDATE event SET body = {value}")
+    ledger.execute("INSERT INTO moved_body SELECT event_id, x'11' FROM event")
+    with pytest.raises(apsw.ConstraintError, match="an event is never changed"):
+        ledger.execute("UPDATE event SET body = x'00'")
+    ledger.execute("UPDATE event SET body = NULL")
+
+
 QUERIES: dict[str, Callable[[Ledger], object]] = {
     "newest of a scope": lambda ledger: events._page(ledger, EventQuery(scope=SCOPE)),
     "newest of a source": lambda ledger: events._page(
